@@ -1,0 +1,103 @@
+"""Checks of numbers that come from outside, before any state changes. Each error names the fault and the remedy."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+# float32 co-moments overflow when squares, summed over 10^8 rows, exceed 3e38.
+LARGEST_IN_FLOAT32 = 1e15
+
+
+def as_real(values: Any, name: str) -> NDArray[np.floating[Any]]:
+    """A float array, or an error that says what the values are instead."""
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} is complex; pass real numbers.")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} has dtype {array.dtype}; pass numbers.")
+    return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
+
+
+def check_finite(array: NDArray[Any], name: str) -> None:
+    """Raise if there is a NaN or an infinity, saying where the first one is."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(array.sum(dtype=np.float64)):
+            return
+    bad = ~np.isfinite(array)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        what = "NaN" if np.isnan(array[where]) else "infinity"
+        raise ValueError(
+            f"{name} contains {what} (first at {where if len(where) > 1 else where[0]}, "
+            f"{int(bad.sum())} in all); drop or fill such rows first."
+        )
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Weights as float64, or None."""
+    if sample_weight is None:
+        return None
+    weights = as_real(sample_weight, "sample_weight").astype(np.float64, copy=False)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n_rows},).")
+    check_finite(weights, "sample_weight")
+    if (weights < 0.0).any():
+        first = int(np.argmax(weights < 0.0))
+        raise ValueError(f"sample_weight is negative (first at row {first}); weights must be >= 0.")
+    return np.ascontiguousarray(weights)
+
+
+def check_range(values: NDArray[Any], dtype: np.dtype[Any]) -> None:
+    """Raise if float32 co-moments of these values could overflow."""
+    if dtype == np.float32 and values.size:
+        largest = max(float(values.max()), -float(values.min()))
+        if largest > LARGEST_IN_FLOAT32:
+            raise ValueError(
+                f"X holds values up to {largest:.3g}, whose co-moments overflow float32; rescale the columns "
+                "or use dtype=numpy.float64."
+            )
+
+
+def check_rows(
+    X: Any, y: Any, sample_weight: Any, n_features: int, dtype: np.dtype[Any]
+) -> tuple[Any, Floats, Floats | None]:
+    """Rows, responses and weights ready to be absorbed."""
+    if scipy.sparse.issparse(X):
+        X = X.tocsr()
+        values = as_real(X.data, "X")
+        if values is not X.data:
+            X = scipy.sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
+    else:
+        X = values = as_real(X, "X")
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimension(s); expected rows by columns. Reshape it.")
+    if X.shape[1] != n_features:
+        raise ValueError(f"X has {X.shape[1]} columns; the summary has {n_features} features.")
+    if X.shape[0] == 0:
+        raise ValueError("X has no rows; absorb at least one.")
+    responses = as_real(y, "y").astype(np.float64, copy=False)
+    if responses.ndim == 2 and responses.shape[1] == 1:
+        responses = responses[:, 0]
+    if responses.ndim != 1:
+        raise ValueError(f"y has shape {responses.shape}; expected one response per row.")
+    if responses.shape[0] != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and y has {responses.shape[0]}.")
+    weights = check_weights(sample_weight, X.shape[0])
+    check_finite(values, "X")
+    check_finite(responses, "y")
+    check_range(values, dtype)
+    return X, np.ascontiguousarray(responses), weights
+
+
+def check_coef(coef: ArrayLike, n_features: int) -> Floats:
+    """A coefficient vector of the right length."""
+    theta = np.asarray(coef, np.float64)
+    if theta.shape != (n_features,):
+        raise ValueError(f"coef has shape {theta.shape}; expected ({n_features},).")
+    return theta

@@ -1,0 +1,34 @@
+"""Whether a large array would fit, asked before it is allocated."""
+
+import os
+from pathlib import Path
+
+
+def available_bytes() -> int | None:
+    """Memory that can be had without swapping, or None where the system does not tell."""
+    try:
+        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        available = int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        try:
+            available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (AttributeError, OSError, ValueError):
+            return None
+    try:  # a container may allow less than the machine has
+        group = Path("/sys/fs/cgroup")
+        limit = int((group / "memory.max").read_text())
+        used = int((group / "memory.current").read_text())
+        available = min(available, max(limit - used, 0))
+    except (OSError, ValueError):
+        pass
+    return available
+
+
+def require_bytes(needed: int, what: str, remedy: str) -> None:
+    """Raise MemoryError, naming both numbers and the remedy, if `needed` is not available."""
+    free = available_bytes()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"{what} needs {needed:,} bytes ({needed / 2**30:.1f} GiB) "
+            f"and {free:,} bytes ({free / 2**30:.1f} GiB) are free. {remedy}"
+        )

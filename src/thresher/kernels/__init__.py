@@ -1,0 +1,1 @@
+"""Compiled functions on bare arrays: no classes with behaviour, no validation."""

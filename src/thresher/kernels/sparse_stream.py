@@ -1,0 +1,76 @@
+"""Rows in, estimates out: the loop over a block of rows."""
+
+from thresher.kernels._compile import compiled
+from thresher.kernels.gram import (
+    N_BUFFERED,
+    N_SAMPLES,
+    SHIFT_X,
+    SHIFT_Y,
+    SUM_X,
+    SUM_Y,
+    WEIGHT,
+    Floats,
+    GramArrays,
+    Integers,
+    absorb_row,
+)
+from thresher.kernels.problem import Problem
+from thresher.kernels.sparse_round import run_round
+from thresher.kernels.working_set import SIZE, STALE, WorkingSet, follow_row
+
+# Places in `progress`
+N_ROUNDS, N_PENDING = 0, 1
+
+
+@compiled
+def best_intercept(moments: Floats, totals: Floats, coef: Floats) -> float:
+    """The intercept that minimises the loss for these coefficients: mean_y - mean_x . coef."""
+    weight = totals[WEIGHT]
+    if weight == 0.0:
+        return 0.0
+    total = totals[SHIFT_Y] + totals[SUM_Y] / weight
+    for j in range(coef.shape[0]):
+        if coef[j] != 0.0:
+            total -= (moments[SHIFT_X, j] + moments[SUM_X, j] / weight) * coef[j]
+    return float(total)
+
+
+@compiled
+def run_rows(
+    gram: GramArrays,
+    work: WorkingSet,
+    coef: Floats,
+    intercept: Floats,
+    X: Floats,
+    y: Floats,
+    w: Floats,
+    steps: Floats,
+    n_warmup: int,
+    round_size: int,
+    problem: Problem,
+    numbers: Floats,
+    tallies: Integers,
+    progress: Integers,
+) -> None:
+    """Absorb rows that fit in the buffer, with a round after every `round_size` of them.
+
+    `steps` has a row of K step sizes for each round that falls in this block, or one row for all.
+    """
+    _, buffer, buffer_y, moments, totals, counts = gram
+    wide, slots, features, _, local, rows, status = work
+    n_done = 0
+    for i in range(X.shape[0]):
+        absorb_row(buffer, buffer_y, moments, totals, counts, X, y, w, i)
+        if not status[STALE]:
+            newest = counts[N_BUFFERED] - 1
+            follow_row(buffer, buffer_y, wide, slots, features, local, rows, status[SIZE], newest)
+        if counts[N_SAMPLES] > n_warmup:
+            progress[N_PENDING] += 1
+            if progress[N_PENDING] == round_size:
+                which = min(n_done, steps.shape[0] - 1)
+                run_round(gram, work, coef, steps, which, problem, numbers, tallies)
+                n_done += 1
+                progress[N_ROUNDS] += 1
+                progress[N_PENDING] = 0
+        if problem.centred and progress[N_PENDING] == 0:
+            intercept[0] = best_intercept(moments, totals, coef)

@@ -1,0 +1,1 @@
+"""How an estimate moves: absorb rows, then K projected steps."""

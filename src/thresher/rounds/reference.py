@@ -1,0 +1,108 @@
+"""Algorithm 1 of the paper, line by line, for any summary and any sparsity: the readable truth.
+
+Every fast path in this package is tested to give the iterates of this file. O(d^2) per step, no caching.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.kernels.step_grid import ROUNDING, on_grid
+
+Floats = NDArray[np.float64]
+
+# A rejected step shrinks at least by this factor.
+SHRINK = 0.9
+# An estimate that would move by less than this, relatively, rests.
+RESTING = 1e-10
+
+
+class Summary(Protocol):
+    """What a round needs to know about the rows."""
+
+    @property
+    def weight(self) -> float: ...
+    def gradient(self, coef: Floats, intercept: float = 0.0) -> Floats: ...
+    def best_intercept(self, coef: Floats) -> float: ...
+    def variance(self, centred: bool = True) -> Floats: ...
+
+
+class Sparsity(Protocol):
+    """What a round needs to know about the set C_s."""
+
+    def project(self, theta: Floats) -> Floats: ...
+    def restrict(self, direction: Floats, theta: Floats) -> Floats: ...
+
+
+def run_round(
+    theta: Floats,
+    summary: Summary,
+    sparsity: Sparsity,
+    steps: Sequence[float],
+    centred: bool = False,
+    standardized: bool = False,
+) -> Floats:
+    """K steps of theta <- P(theta - eta g(theta)), Algorithm 1 lines 4 to 6, with eta from `steps`.
+
+    A step of zero asks for the certified one. With `centred`, the intercept is the best one for theta at
+    every step. With `standardized`, the step is taken in units of each column's scale sigma: theta, seen as
+    sigma * theta, has gradient g / sigma.
+    """
+    if summary.weight == 0.0:
+        return theta
+    scale = np.sqrt(summary.variance(centred)) if standardized else np.ones_like(theta)
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
+
+    def gradient(scaled: Floats) -> Floats:
+        coef = inverse * scaled
+        intercept = summary.best_intercept(coef) if centred else 0.0
+        return inverse * summary.gradient(coef, intercept)
+
+    scaled = scale * theta
+    ceiling = np.inf
+    for eta in steps:
+        if eta > 0.0:
+            scaled = sparsity.project(scaled - eta * gradient(scaled))  # paper, eq. (OHT)
+        else:
+            scaled, ceiling = certified_step(scaled, gradient, sparsity, ceiling)
+    return inverse * scaled
+
+
+def certified_step(
+    theta: Floats, gradient: Callable[[Floats], Floats], sparsity: Sparsity, ceiling: float
+) -> tuple[Floats, float]:
+    """A step after which the loss is not higher, and the largest step worth trying next.
+
+    The first try minimises the loss along the gradient, restricted to where theta may move; if theta rests
+    there, it is |theta|^2 / (theta' G theta). A step is accepted if eta <= |move|^2 / (move' G move): then
+    L(theta + move) - L(theta) <= -|move|^2 / (2 eta) + move' G move / 2 <= 0.
+    """
+    g = gradient(theta)
+    at_zero = gradient(np.zeros_like(theta))
+
+    def curvature(v: Floats) -> float:
+        return float(v.ravel() @ (gradient(v) - at_zero).ravel())
+
+    direction = sparsity.restrict(g, theta)
+    length, bend = squared(direction), curvature(direction)
+    eta = length / bend if bend > 0.0 else 0.0
+    if theta.any() and eta**2 * length <= RESTING**2 * squared(theta):
+        bend = curvature(theta)
+        eta = squared(theta) / bend if bend > 0.0 else 0.0
+    if eta == 0.0:
+        return theta, ceiling
+    eta, rejected = min(on_grid(eta), ceiling), False
+    while True:
+        move = sparsity.project(theta - eta * g) - theta
+        length, bend = squared(move), curvature(move)
+        if eta * bend <= length * (1.0 + ROUNDING):
+            changed = not theta.any() or not np.array_equal(sparsity.restrict(move, theta), move)
+            return theta + move, (np.inf if changed else eta if rejected else ceiling)
+        eta, rejected = on_grid(min(SHRINK * eta, length / bend)), True
+
+
+def squared(v: Floats) -> float:
+    """|v|^2."""
+    return float(v.ravel() @ v.ravel())

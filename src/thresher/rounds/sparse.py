@@ -1,0 +1,207 @@
+"""Gram x Cardinality, compiled and lazily certified: the fast truth."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher._interrupts import InterruptsDeferred
+from thresher.kernels import sparse_round, sparse_stream
+from thresher.kernels.certificate import LAST_STEP, SPARE
+from thresher.kernels.problem import Problem
+from thresher.kernels.sparse_round import (
+    N_CERTIFIED,
+    N_MOVED,
+    N_OVERFLOWS,
+    N_RISES,
+    N_SLOT_ROWS,
+    N_STEPS,
+)
+from thresher.kernels.sparse_stream import N_PENDING, N_ROUNDS
+from thresher.kernels.working_set import OUTSIDE, STALE, WorkingSet
+from thresher.rounds.step_size import StepSize, step_table
+from thresher.sparsity.cardinality import Cardinality
+from thresher.summaries.gram import Gram
+
+Floats = NDArray[np.float64]
+
+
+class SparseRounds:
+    """Online hard thresholding of a Gram: the iterates of `reference.run_round`, at the speed of the Gram.
+
+    A round costs O(d + K s^2) while the certificate holds, which is nearly always, and O(d s) more for each step
+    where it does not; folding the row into the Gram costs d^2 and dominates. Memory beyond the Gram is O(d + s^2).
+
+    Parameters
+    ----------
+    gram : Gram
+        The summary, which this object fills.
+    sparsity : int
+        The s of P_s, at most the number of features.
+    centred, standardized : bool
+        Second moments about the mean, and steps in units of the column scales.
+    caution : float
+        Multiplies the certificate's bound: infinity looks at all features in every step.
+    """
+
+    def __init__(
+        self,
+        gram: Gram,
+        sparsity: int,
+        centred: bool,
+        standardized: bool,
+        caution: float = 1.0,
+    ) -> None:
+        Cardinality(sparsity)  # checks it
+        d = gram.n_features
+        capacity = -(-(2 * sparsity + SPARE) // 8) * 8  # whole vector registers
+        self.gram = gram
+        self.problem = Problem(sparsity, centred, standardized, caution)
+        self.coef = np.zeros(d)
+        self._intercept = np.zeros(1)
+        self._work = WorkingSet(
+            wide=np.zeros((3, d)),
+            slots=np.zeros((N_SLOT_ROWS, capacity)),
+            features=np.zeros(capacity, np.int64),
+            chosen=np.zeros(capacity, np.int64),
+            local=np.zeros((capacity, capacity)),
+            rows=np.zeros((gram.arrays.buffer.shape[0], capacity)),
+            counts=np.zeros(3, np.int64),
+        )
+        self._work.wide[OUTSIDE] = 1.0
+        self._numbers = np.zeros(4)
+        self._tallies = np.zeros(5, np.int64)
+        self._progress = np.zeros(2, np.int64)
+        self._n_followed = -1  # rows of the summary that the working set describes
+
+    @property
+    def intercept(self) -> float:
+        """The best intercept as of the last round; zero if not centred."""
+        return float(self._intercept[0])
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds done."""
+        return int(self._progress[N_ROUNDS])
+
+    @property
+    def n_pending(self) -> int:
+        """Rows absorbed since the last round."""
+        return int(self._progress[N_PENDING])
+
+    @property
+    def last_step(self) -> float:
+        """The step size of the last step taken; zero before the first."""
+        return float(self._numbers[LAST_STEP])
+
+    @property
+    def tallies(self) -> dict[str, int]:
+        """How the steps went."""
+        places = {
+            "steps": N_STEPS,
+            "certified": N_CERTIFIED,
+            "moved_references": N_MOVED,
+            "rises": N_RISES,
+            "overflows": N_OVERFLOWS,
+        }
+        return {name: int(self._tallies[place]) for name, place in places.items()}
+
+    def steps_for(self, n_rows: int, step_size: StepSize, n_steps: int, n_warmup: int, round_size: int) -> Floats:
+        """The table of step sizes for the rounds that fall into the next `n_rows` rows."""
+        warming = max(n_warmup - self.gram.n_samples, 0)
+        n_rounds = (self.n_pending + max(n_rows - warming, 0)) // round_size
+        return step_table(step_size, self.n_rounds + 1, n_rounds, n_steps)
+
+    def absorb(
+        self,
+        X: Any,
+        y: Floats,
+        weights: Floats | None,
+        steps: Floats,
+        n_warmup: int = 0,
+        round_size: int = 1,
+    ) -> Self:
+        """Absorb checked rows, with a round after every `round_size` of them past the first `n_warmup`."""
+        first = self.n_rounds
+        self._follow_summary()
+        with InterruptsDeferred() as interrupts:
+            for block in self.gram.blocks(X, y, weights):
+                sparse_stream.run_rows(
+                    self.gram.arrays,
+                    self._work,
+                    self.coef,
+                    self._intercept,
+                    *block,
+                    steps[self.n_rounds - first :] if len(steps) > 1 else steps,
+                    n_warmup,
+                    round_size,
+                    self.problem,
+                    self._numbers,
+                    self._tallies,
+                    self._progress,
+                )
+                if self.gram.fold_if_full():
+                    self._work.counts[STALE] = 1
+                self._n_followed = self.gram.n_samples
+                interrupts.check()
+        return self
+
+    def run_round(self, step_size: StepSize, n_steps: int) -> Self:
+        """One round on the rows absorbed so far."""
+        steps = step_table(step_size, self.n_rounds + 1, 1, n_steps)
+        self._follow_summary()
+        with InterruptsDeferred():
+            sparse_round.run_round(
+                self.gram.arrays,
+                self._work,
+                self.coef,
+                steps,
+                0,
+                self.problem,
+                self._numbers,
+                self._tallies,
+            )
+            self._progress[N_ROUNDS] += 1
+            self._progress[N_PENDING] = 0
+            if self.problem.centred:
+                self._intercept[0] = self.gram.best_intercept(self.coef)
+        return self
+
+    def settle(self, step_size: StepSize, n_steps: int, tol: float, max_rounds: int) -> bool:
+        """Rounds on this one summary until a round moves nothing by more than `tol`, relatively.
+
+        While the support holds, rounds converge to least squares on it, so the limit is put in place at once;
+        the next round shows whether it is a fixed point. False if `max_rounds` were not enough.
+        """
+        scale = np.sqrt(self.gram.variance(self.problem.centred))
+        for _ in range(max_rounds):
+            before = self.coef.copy()
+            self.run_round(step_size, n_steps)
+            moved = np.max(scale * np.abs(self.coef - before))
+            if moved <= tol * np.max(scale * np.abs(self.coef)):
+                return True
+            if np.array_equal(self.coef != 0.0, before != 0.0):
+                self._refit(scale)
+        return False
+
+    def _refit(self, scale: Floats) -> None:
+        """Least squares on the support (the shortest solution, in units of the scales, if not unique)."""
+        support = np.flatnonzero(self.coef)
+        matrix, vector = self.gram.normal_equations(support, self.problem.centred)
+        unit = 1.0 / scale[support]
+        solution = np.linalg.lstsq(unit[:, None] * matrix * unit, unit * vector, rcond=1e-12)[0]
+        self.coef[support] = unit * solution
+        self._work.counts[STALE] = 1
+
+    def changed_to(self, problem: Problem) -> "SparseRounds":
+        """The same summary and estimate, for another problem."""
+        result = SparseRounds(self.gram, *problem)
+        result.coef = Cardinality(problem.sparsity).project(self.coef)
+        result._intercept, result._progress = self._intercept, self._progress
+        return result
+
+    def _follow_summary(self) -> None:
+        """Start over from the summary if rows were absorbed behind our back."""
+        if self._n_followed != self.gram.n_samples:
+            self._work.counts[STALE] = 1
+            self._n_followed = self.gram.n_samples

@@ -1,0 +1,56 @@
+"""How long a step is: a number, a schedule, or certified."""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+StepSize = float | Callable[[int, int], float] | Literal["auto"]
+
+# What the kernels take for "find a step that certainly does not raise the loss".
+CERTIFIED = 0.0
+
+
+def check_step_size(step_size: object) -> None:
+    """Raise unless `step_size` is "auto", a callable (t, k), or a positive finite number."""
+    if (isinstance(step_size, str) and step_size == "auto") or callable(step_size):
+        return
+    if isinstance(step_size, bool) or not isinstance(step_size, Real):
+        raise TypeError(f"step_size must be 'auto', a positive number or a callable (t, k), got {step_size!r}")
+    _check_value(float(step_size), "step_size")
+
+
+def _check_value(value: float, name: str) -> None:
+    if not (np.isfinite(value) and value > 0.0):
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+
+def step_table(step_size: StepSize, first_round: int, n_rounds: int, n_steps: int) -> Floats:
+    """Step sizes as a (rounds, K) table; a single row if all rounds are alike.
+
+    A callable is asked for eta_{t,k} of rounds t = first_round, ... (counted from one) and steps k = 0, ..., K - 1.
+    """
+    if isinstance(step_size, str):
+        return np.full((1, n_steps), CERTIFIED)
+    if not callable(step_size):
+        return np.full((1, n_steps), float(step_size))
+    table = np.empty((max(n_rounds, 1), n_steps))
+    for t in range(n_rounds):
+        for k in range(n_steps):
+            table[t, k] = value = float(step_size(first_round + t, k))
+            _check_value(value, f"step_size({first_round + t}, {k})")
+    return table
+
+
+def safe_step(second_moment: Floats, sparsity: int) -> float:
+    """A step that cannot raise the loss between any two s-sparse points: 1 / L on 2s-sparse vectors.
+
+    L is bounded by the largest row sum of the 2s largest magnitudes (Gershgorin, on every 2s x 2s submatrix).
+    """
+    width = min(2 * sparsity, second_moment.shape[0])
+    magnitudes = np.sort(np.abs(second_moment), axis=1)[:, -width:]
+    bound = float(magnitudes.sum(axis=1).max())
+    return 1.0 / bound if bound > 0.0 else np.inf

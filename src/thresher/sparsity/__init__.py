@@ -1,0 +1,1 @@
+"""What is kept: the set an estimate must lie in, and its projection."""

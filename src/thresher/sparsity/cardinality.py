@@ -1,0 +1,79 @@
+"""Sparsity by counting: vectors with at most s entries different from zero."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.kernels.certificate import TIE
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cardinality:
+    r"""The set :math:`\{\theta : \|\theta\|_0 \le s\}` and the projection onto it.
+
+    ``project`` solves :math:`\min_\phi \|\phi - \theta\|_2` over the set: it keeps the s entries of largest
+    magnitude and sets the others to zero. Magnitudes that differ by less than 1e-12 of the largest count as
+    tied, and ties go to the lowest index: rounding must not choose between two equal columns. O(d) time.
+
+    Parameters
+    ----------
+    s : int
+        Number of entries to keep; all of them, if the vector is shorter.
+
+    References
+    ----------
+    Online Generalized Sparse Regression, eq. (def:cardinality_projection) and Lemma (multi_step_descent).
+
+    Examples
+    --------
+    >>> from thresher import Cardinality
+    >>> Cardinality(2).project([3.0, -1.0, 0.5, 1.0])
+    array([ 3., -1.,  0.,  0.])
+    >>> Cardinality(2).measure([3.0, -1.0, 0.0, 0.0])
+    2
+    >>> Cardinality(16).concavity(4)
+    0.25
+    """
+
+    s: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.s, bool) or int(self.s) != self.s or self.s < 1:
+            raise ValueError(f"s must be a positive integer, got {self.s!r}")
+
+    def project(self, theta: ArrayLike) -> Floats:
+        """The closest vector with at most s nonzero entries, as a new array."""
+        theta = np.asarray(theta, np.float64)
+        if theta.size <= self.s:
+            return theta.copy()
+        size = np.abs(theta)
+        cut = np.partition(size, theta.size - self.s)[theta.size - self.s]
+        band = TIE * size.max()
+        keep = size > cut + band
+        tied = np.flatnonzero(~keep & (size >= cut - band))
+        keep[tied[: self.s - np.count_nonzero(keep)]] = True
+        return np.where(keep, theta, 0.0)
+
+    def restrict(self, direction: ArrayLike, theta: ArrayLike) -> Floats:
+        """The part of `direction` along which theta can move without leaving the set.
+
+        Entries outside the support of theta become zero. At theta = 0 every direction with s entries
+        is open, and the s largest are taken.
+        """
+        direction, theta = np.asarray(direction, np.float64), np.asarray(theta, np.float64)
+        if not theta.any():
+            return self.project(direction)
+        return np.where(theta != 0.0, direction, 0.0)
+
+    def measure(self, theta: ArrayLike) -> int:
+        """The number of nonzero entries."""
+        return int(np.count_nonzero(theta))
+
+    def concavity(self, s_star: int) -> float:
+        """The relative concavity sqrt(s*/s)/2 of the projection with respect to s*-sparse vectors."""
+        if not 1 <= s_star <= self.s:
+            raise ValueError(f"s_star must be between 1 and s = {self.s}, got {s_star!r}")
+        return float(np.sqrt(s_star / self.s) / 2.0)

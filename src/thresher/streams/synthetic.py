@@ -1,0 +1,63 @@
+"""Rows drawn from a known sparse linear model, block by block."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class SparseLinearStream:
+    r"""An endless stream of rows :math:`y = x^\top\theta^* + \epsilon` with Gaussian x and noise.
+
+    The designs of the paper's Section 5: the first `n_active` coefficients are normal with standard deviation
+    `signal`, the others zero, and x has covariance :math:`\rho^{|j-k|}` (independent columns if
+    `correlation` is 0). Deterministic given the seed, however the rows are cut.
+
+    Parameters
+    ----------
+    n_features, n_active : int
+    correlation : float, default=0.0
+    signal, noise : float
+        Standard deviations of the active coefficients and of the noise.
+    seed : int
+
+    Examples
+    --------
+    >>> from thresher.streams.synthetic import SparseLinearStream
+    >>> stream = SparseLinearStream(n_features=100, n_active=3, seed=1)
+    >>> [X.shape for X, y in stream.blocks(250, block=100)]
+    [(100, 100), (100, 100), (50, 100)]
+    """
+
+    def __init__(
+        self,
+        n_features: int = 1000,
+        n_active: int = 15,
+        correlation: float = 0.0,
+        signal: float = 0.2,
+        noise: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        coefficients, self._rows, self._noise = (
+            np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3)
+        )
+        self.coef = np.zeros(n_features)
+        self.coef[:n_active] = signal * coefficients.standard_normal(n_active)
+        self.correlation = correlation
+        self.noise = noise
+
+    def draw(self, n_rows: int) -> tuple[Floats, Floats]:
+        """The next rows."""
+        X = self._rows.standard_normal((n_rows, len(self.coef)))
+        if self.correlation:
+            fresh = np.sqrt(1.0 - self.correlation**2)
+            for j in range(1, X.shape[1]):
+                X[:, j] = self.correlation * X[:, j - 1] + fresh * X[:, j]
+        return X, X @ self.coef + self.noise * self._noise.standard_normal(n_rows)
+
+    def blocks(self, n_rows: int, block: int = 256) -> Iterator[tuple[Floats, Floats]]:
+        """The next `n_rows` rows in pieces of at most `block`."""
+        for start in range(0, n_rows, block):
+            yield self.draw(min(block, n_rows - start))

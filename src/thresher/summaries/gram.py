@@ -1,0 +1,398 @@
+"""The Gram summary of a stream of rows with one response."""
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from scipy.linalg import blas
+
+from thresher._checks import check_coef, check_rows
+from thresher._interrupts import InterruptsDeferred
+from thresher._memory import require_bytes
+from thresher.kernels import gram as kernel
+from thresher.kernels.gram import (
+    CROSS,
+    N_BUFFERED,
+    N_SAMPLES,
+    N_SHIFTS,
+    SHIFT_X,
+    SHIFT_Y,
+    SUM_X,
+    SUM_XX,
+    SUM_Y,
+    SUM_YY,
+    WEIGHT,
+    GramArrays,
+)
+
+Floats = NDArray[np.float64]
+
+# A summary is not part of another if taking it away leaves a sum of squares this far below zero.
+NEGATIVE_SHARE = 1e-8
+
+
+class Gram:
+    r"""What a stream of rows (x, y) leaves behind for least squares: its second moments.
+
+    With weights w (one, unless given) it keeps :math:`\sum w`, the means of x and y and the co-moments
+
+    .. math:: \sum w (x - \bar x)(x - \bar x)^\top, \quad \sum w (x - \bar x)(y - \bar y), \quad
+              \sum w (y - \bar y)^2,
+
+    from which the loss of every linear model on all rows so far, with or without an intercept, follows
+    exactly. Equivalent to keeping all rows and calling ``np.cov(X, y, aweights=w)``, in memory that does not
+    grow: 8 d^2 bytes (4 d^2 in float32) and a buffer of at most 256 rows.
+
+    Summaries are values: ``a.merge(b)`` is the summary of both streams, ``a.subtract(b)`` forgets one.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns d.
+    dtype : {float64, float32}, default=float64
+        How the d x d co-moments are stored. Counts, means, variances and cross moments are always float64.
+        In float32, columns must stay below about 1e15 in size, and co-moments are good to about 1e-6
+        relative for up to 10^9 rows.
+
+    Notes
+    -----
+    A row costs O(d) at once and d^2 flops when its block is folded by one BLAS-3 call (``syrk``). Blocks
+    end at fixed row counts, so the arrays do not depend on how the stream was cut into calls.
+
+    Sums are taken about a shift that follows the mean (it starts at the first row), which is why
+    co-moments keep full accuracy when the mean is 10^8 standard deviations away from zero: the corrected
+    two-pass idea of Chan, Golub and LeVeque (1983), in one pass.
+
+    References
+    ----------
+    T. F. Chan, G. H. Golub and R. J. LeVeque (1983). Algorithms for computing the sample variance: analysis
+    and recommendations. The American Statistician 37(3), 242-247.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import Gram
+    >>> X = np.array([[1.0, 2.0], [3.0, 5.0], [5.0, 5.0]])
+    >>> y = np.array([1.0, 2.0, 3.0])
+    >>> summary = Gram(2).absorb(X[:2], y[:2]).absorb(X[2:], y[2:])
+    >>> summary.n_samples, summary.mean_x
+    (3, array([3., 4.]))
+    >>> summary.comoment()
+    array([[8., 6.],
+           [6., 6.]])
+    >>> float(summary.loss([0.5, 0.0], intercept=0.5))
+    0.0
+    """
+
+    def __init__(self, n_features: int, dtype: DTypeLike = np.float64) -> None:
+        if isinstance(n_features, bool) or int(n_features) != n_features or n_features < 1:
+            raise ValueError(f"n_features must be a positive integer, got {n_features!r}")
+        d = int(n_features)
+        storage = np.dtype(dtype)
+        if storage not in (np.dtype(np.float64), np.dtype(np.float32)):
+            raise ValueError(f"dtype must be float64 or float32, got {storage}")
+        block = block_rows(d)
+        require_bytes(
+            d * d * storage.itemsize + 8 * d * (block + 8),
+            f"A Gram of {d:,} features in {storage}",
+            "Use fewer features."
+            if storage == np.float32
+            else "dtype=numpy.float32 halves it; otherwise use fewer features.",
+        )
+        self._arrays = GramArrays(
+            scatter=np.zeros((d, d), storage),
+            buffer=np.zeros((block, d)),
+            buffer_y=np.zeros(block),
+            moments=np.zeros((4, d)),
+            totals=np.zeros(4),
+            counts=np.zeros(3, np.int64),
+        )
+
+    # -- what it holds ---------------------------------------------------------------------------------
+
+    @property
+    def arrays(self) -> GramArrays:
+        """The live state, for kernels. Everyone else should use the methods."""
+        return self._arrays
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns d."""
+        return int(self._arrays.scatter.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """How co-moments are stored."""
+        return self._arrays.scatter.dtype
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows absorbed, whatever their weights."""
+        return int(self._arrays.counts[N_SAMPLES])
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return float(self._arrays.totals[WEIGHT])
+
+    @property
+    def mean_x(self) -> Floats:
+        """Weighted mean of x; zero before the first row."""
+        moments = self._arrays.moments
+        mean: Floats = moments[SHIFT_X] + moments[SUM_X] / (self.weight or 1.0)
+        return mean
+
+    @property
+    def mean_y(self) -> float:
+        """Weighted mean of y; zero before the first row."""
+        totals = self._arrays.totals
+        return float(totals[SHIFT_Y] + totals[SUM_Y] / (self.weight or 1.0))
+
+    @property
+    def sum_squares_y(self) -> float:
+        """Sum w y^2."""
+        _, shift, sum_y, sum_yy = self._arrays.totals
+        return float(sum_yy + (2.0 * sum_y + self.weight * shift) * shift)
+
+    def variance(self, centred: bool = True) -> Floats:
+        """Mean square of each column, about its mean or about zero; exactly zero for a constant column."""
+        moments, weight = self._arrays.moments, self.weight or 1.0
+        sum_x, shift = moments[SUM_X], moments[SHIFT_X]
+        about = -sum_x * (sum_x / weight) if centred else (2.0 * sum_x + weight * shift) * shift
+        result: Floats = np.maximum((moments[SUM_XX] + about) / weight, 0.0)
+        return result
+
+    def comoment(self) -> Floats:
+        """Sum w (x - mean)(x - mean)', as a new d x d array."""
+        sum_x = self._arrays.moments[SUM_X]
+        result = self._shifted_scatter()
+        result -= np.outer(sum_x, sum_x / (self.weight or 1.0))
+        return result
+
+    def second_moment(self) -> Floats:
+        """Sum w x x', as a new d x d array."""
+        sum_x, shift = self._arrays.moments[SUM_X], self._arrays.moments[SHIFT_X]
+        result = self._shifted_scatter()
+        result += np.outer(shift, sum_x + 0.5 * self.weight * shift)
+        result += np.outer(sum_x + 0.5 * self.weight * shift, shift)
+        return result
+
+    def cross_comoment(self) -> Floats:
+        """Sum w (x - mean_x)(y - mean_y)."""
+        share = self._arrays.totals[SUM_Y] / (self.weight or 1.0)
+        result: Floats = self._shifted_cross() - share * self._arrays.moments[SUM_X]
+        return result
+
+    def cross_moment(self) -> Floats:
+        """Sum w x y."""
+        moments, totals = self._arrays.moments, self._arrays.totals
+        sum_y = totals[SUM_Y] + self.weight * totals[SHIFT_Y]
+        result: Floats = self._shifted_cross()
+        result += moments[SUM_X] * totals[SHIFT_Y] + moments[SHIFT_X] * sum_y
+        return result
+
+    def _shifted_scatter(self) -> Floats:
+        """Sum w z z' over all rows, z = x - shift, full and symmetric."""
+        arrays, n = self._arrays, self._arrays.counts[N_BUFFERED]
+        result = np.empty((self.n_features, self.n_features))
+        kernel.symmetric_copy(arrays.scatter, result)
+        result += arrays.buffer[:n].T @ arrays.buffer[:n]
+        np.fill_diagonal(result, arrays.moments[SUM_XX])  # float64 whatever the storage
+        return result
+
+    def _shifted_cross(self) -> Floats:
+        """Sum w z v over all rows, z = x - shift, v = y - shift."""
+        arrays, n = self._arrays, self._arrays.counts[N_BUFFERED]
+        result: Floats = arrays.moments[CROSS] + arrays.buffer_y[:n] @ arrays.buffer[:n]
+        return result
+
+    # -- the loss --------------------------------------------------------------------------------------
+
+    def loss(self, coef: ArrayLike, intercept: float = 0.0) -> float:
+        """Half the weighted mean of (y - x . coef - intercept)^2 over all rows so far."""
+        theta, product, along_sum, beta = self._residual_sums(coef, intercept)
+        totals, weight = self._arrays.totals, self.weight
+        total = theta @ (product - 2.0 * self._shifted_cross()) + totals[SUM_YY]
+        total += 2.0 * beta * (along_sum - totals[SUM_Y]) + weight * beta * beta
+        return max(float(total), 0.0) / (2.0 * weight)
+
+    def gradient(self, coef: ArrayLike, intercept: float = 0.0) -> Floats:
+        """The gradient of the loss in the coefficients, at a fixed intercept."""
+        _, product, along_sum, beta = self._residual_sums(coef, intercept)
+        moments, totals = self._arrays.moments, self._arrays.totals
+        result = product - self._shifted_cross() + moments[SUM_X] * beta
+        result += moments[SHIFT_X] * (along_sum - totals[SUM_Y] + self.weight * beta)
+        gradient: Floats = result / self.weight
+        return gradient
+
+    def best_intercept(self, coef: ArrayLike) -> float:
+        """The intercept that minimises the loss for these coefficients."""
+        return self.mean_y - float(self.mean_x @ check_coef(coef, self.n_features))
+
+    def _residual_sums(self, coef: ArrayLike, intercept: float) -> tuple[Floats, Floats, float, float]:
+        """coef; (sum w z z') coef; (sum w z) . coef; and what is constant in the residual z . coef - v + beta."""
+        theta = check_coef(coef, self.n_features)
+        if self.weight == 0.0:
+            raise ValueError("The summary is empty: absorb rows with positive weight first.")
+        arrays, n = self._arrays, self._arrays.counts[N_BUFFERED]
+        index = np.flatnonzero(theta)
+        product = np.zeros(self.n_features)
+        kernel.add_scatter_product(arrays.scatter, index, theta[index], product)
+        product += (arrays.buffer[:n] @ theta) @ arrays.buffer[:n]
+        beta = float(arrays.moments[SHIFT_X] @ theta) + intercept - float(arrays.totals[SHIFT_Y])
+        return theta, product, float(arrays.moments[SUM_X] @ theta), beta
+
+    def normal_equations(self, features: ArrayLike, centred: bool = True) -> tuple[Floats, Floats]:
+        """The rows and columns `features` of the (co)moments of x, and of those of x with y.
+
+        Solving them is least squares on these features alone. O(s^2), without a d x d temporary.
+        """
+        index = np.asarray(features, np.intp)
+        arrays, n, weight = self._arrays, self._arrays.counts[N_BUFFERED], self.weight
+        low, high = np.minimum.outer(index, index), np.maximum.outer(index, index)
+        rows = arrays.buffer[:n, index]
+        matrix = arrays.scatter[low, high].astype(np.float64) + rows.T @ rows
+        vector = arrays.moments[CROSS, index] + arrays.buffer_y[:n] @ rows
+        sum_x, sum_y = arrays.moments[SUM_X, index], arrays.totals[SUM_Y]
+        if centred:
+            share = sum_x / (weight or 1.0)
+            return matrix - np.outer(sum_x, share), vector - share * sum_y
+        shift, shift_y = arrays.moments[SHIFT_X, index], arrays.totals[SHIFT_Y]
+        half = sum_x + 0.5 * weight * shift
+        matrix += np.outer(half, shift) + np.outer(shift, half)
+        return matrix, vector + sum_x * shift_y + shift * (sum_y + weight * shift_y)
+
+    # -- absorbing rows --------------------------------------------------------------------------------
+
+    def absorb(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            Non-negative; a weight of two counts a row twice.
+        """
+        rows, responses, weights = check_rows(X, y, sample_weight, self.n_features, self.dtype)
+        with InterruptsDeferred() as interrupts:
+            for block in self.blocks(rows, responses, weights):
+                kernel.absorb_rows(self._arrays, *block)
+                self.fold_if_full()
+                interrupts.check()
+        return self
+
+    def blocks(self, X: Any, y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Cut checked rows where the buffer fills up, each piece dense and in float64."""
+        sparse = scipy.sparse.issparse(X)
+        start, stop = 0, X.shape[0]
+        while start < stop:
+            room = self._arrays.buffer.shape[0] - self._arrays.counts[N_BUFFERED]
+            piece = slice(start, min(stop, start + room))
+            rows = X[piece].toarray() if sparse else X[piece]
+            yield (
+                np.ascontiguousarray(rows, np.float64),
+                y[piece],
+                np.empty(0) if weights is None else weights[piece],
+            )
+            start = piece.stop
+
+    def fold_if_full(self) -> bool:
+        """Fold the buffer once it is full. True if the shift moved, so that derived sums must be redone."""
+        if self._arrays.counts[N_BUFFERED] < self._arrays.buffer.shape[0]:
+            return False
+        return self._fold()
+
+    def _fold(self) -> bool:
+        scatter, buffer, buffer_y, moments, _, counts = self._arrays
+        n = counts[N_BUFFERED]
+        syrk = blas.dsyrk if scatter.dtype == np.float64 else blas.ssyrk
+        rows = buffer[:n].astype(scatter.dtype, copy=False)
+        # In place: the transposes are Fortran-ordered, and their lower triangle is our upper one.
+        syrk(1.0, rows.T, beta=1.0, c=scatter.T, lower=1, overwrite_c=1)
+        kernel.fold_cross(buffer, buffer_y, moments, n)
+        counts[N_BUFFERED] = 0
+        moved = self.weight > 0.0 and bool(kernel.mean_left_shift(self._arrays))
+        if moved:
+            kernel.recentre(self._arrays)
+        return moved
+
+    # -- summaries as values ---------------------------------------------------------------------------
+
+    def copy(self) -> "Gram":
+        """An independent copy."""
+        return self._folded_copy(fold=False)
+
+    def merge(self, other: "Gram") -> "Gram":
+        """The summary of both streams, as a new object."""
+        self._check_partner(other, "merge")
+        # About the shift of the heavier one, which is the closer one to the common mean.
+        large, small = (self, other) if self.weight >= other.weight else (other, self)
+        return large._combine(small, 1.0, np.result_type(self.dtype, other.dtype))
+
+    def subtract(self, other: "Gram") -> "Gram":
+        """The summary of the rows that are in this one but not in `other`, as a new object."""
+        self._check_partner(other, "subtract")
+        if other.n_samples > self.n_samples or other.weight > self.weight * (1.0 + 1e-12):
+            raise ValueError(
+                f"Cannot subtract {other.n_samples} rows of total weight {other.weight:g} from "
+                f"{self.n_samples} rows of total weight {self.weight:g}: that is more than was absorbed."
+            )
+        if other.n_samples == self.n_samples:
+            return Gram(self.n_features, self.dtype)
+        result = self._combine(other, -1.0, self.dtype)
+        before, after = self._arrays.moments[SUM_XX], result._arrays.moments[SUM_XX]
+        if np.any(after < -NEGATIVE_SHARE * before):
+            column = int(np.argmin(after / np.where(before > 0.0, before, 1.0)))
+            raise ValueError(
+                f"Cannot subtract: the sum of squares of column {column} would become negative, so the other "
+                "summary is not part of this one."
+            )
+        np.maximum(after, 0.0, out=after)
+        return result
+
+    def _check_partner(self, other: "Gram", verb: str) -> None:
+        if not isinstance(other, Gram):
+            raise TypeError(f"Cannot {verb} a {type(other).__name__} with a Gram.")
+        if other.n_features != self.n_features:
+            raise ValueError(
+                f"Cannot {verb} summaries of different widths: {self.n_features} and {other.n_features} features."
+            )
+
+    def _combine(self, other: "Gram", sign: float, dtype: DTypeLike) -> "Gram":
+        """This summary plus `sign` times the other, about this one's shift."""
+        result, addend = self._folded_copy(dtype=dtype), other._folded_copy()
+        ours, theirs = result._arrays, addend._arrays
+        if theirs.totals[WEIGHT] > 0.0:
+            kernel.translate(
+                theirs,
+                ours.moments[SHIFT_X] - theirs.moments[SHIFT_X],
+                ours.totals[SHIFT_Y] - theirs.totals[SHIFT_Y],
+            )
+            ours.scatter[...] += sign * theirs.scatter
+            ours.moments[SUM_X:] += sign * theirs.moments[SUM_X:]
+            for place in (WEIGHT, SUM_Y, SUM_YY):
+                ours.totals[place] += sign * theirs.totals[place]
+        ours.counts[N_SAMPLES] += int(sign) * theirs.counts[N_SAMPLES]
+        if ours.totals[WEIGHT] > 0.0 and kernel.mean_left_shift(ours):
+            kernel.recentre(ours)
+        ours.counts[N_SHIFTS] = 0
+        return result
+
+    def _folded_copy(self, dtype: DTypeLike | None = None, fold: bool = True) -> "Gram":
+        result = Gram(self.n_features, self.dtype if dtype is None else dtype)
+        for mine, theirs in zip(self._arrays, result._arrays, strict=True):
+            theirs[...] = mine
+        if fold and result._arrays.counts[N_BUFFERED]:
+            result._fold()
+        return result
+
+    def __repr__(self) -> str:
+        return f"Gram(n_features={self.n_features}, dtype={self.dtype}, n_samples={self.n_samples})"
+
+
+def block_rows(n_features: int) -> int:
+    """Rows per fold: enough for BLAS-3 speed, at most an eighth of the Gram's own memory if it is large."""
+    return int(np.clip((n_features // 8 + 15) // 16 * 16, 64, 256))

@@ -1,0 +1,11 @@
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("thresher", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("thresher")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20260815)

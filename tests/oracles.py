@@ -1,0 +1,55 @@
+"""Independent truths: a few lines of NumPy each, written from the paper and from definitions, not from the code."""
+
+import numpy as np
+
+
+def keep_largest(z, s):
+    """Hard thresholding; ties go to the lowest index."""
+    keep = np.lexsort((np.arange(len(z)), -np.abs(z)))[:s]
+    result = np.zeros_like(z)
+    result[keep] = z[keep]
+    return result
+
+
+def algorithm_1(X, y, s, K, eta, t0, every=1):
+    """Algorithm 1, dense. Yields the iterate after each round.
+
+    Sums are elementwise, so that two equal columns have bit-equal gradients and ties are exact.
+    """
+    d = X.shape[1]
+    A, b, theta = np.zeros((d, d)), np.zeros(d), np.zeros(d)
+    for i in range(len(X)):
+        A += np.outer(X[i], X[i])
+        b += X[i] * y[i]
+        n = i + 1
+        if n > t0 and (n - t0) % every == 0:
+            t = (n - t0) // every
+            for k in range(K):
+                step = eta(t, k) if callable(eta) else eta
+                theta = keep_largest(theta - step * ((A * theta).sum(axis=1) - b) / n, s)
+            yield theta
+
+
+def last(iterator):
+    """The last element."""
+    return list(iterator)[-1]
+
+
+def design(rng, kind, n, d):
+    """Rows of a kind that makes life hard."""
+    X = rng.standard_normal((n, d))
+    if kind == "correlated":
+        for j in range(1, d):
+            X[:, j] = 0.8 * X[:, j - 1] + 0.6 * X[:, j]
+    elif kind == "duplicated":
+        for j in range(d // 3):
+            X[:, d - 1 - j] = X[:, j]
+    elif kind == "scaled":
+        X *= np.exp(rng.normal(size=d))
+    return X
+
+
+def smoothness(X, t0):
+    """The largest eigenvalue of X'X/n over the rounds: steps below its inverse do not amplify rounding errors."""
+    sizes = {min(t0 + 2**i, len(X)) for i in range(20)}
+    return 1.2 * max(np.linalg.eigvalsh(X[:n].T @ X[:n] / n)[-1] for n in sizes)

@@ -1,0 +1,210 @@
+"""The compiled rounds against plain NumPy Algorithm 1, and against the readable reference."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from oracles import algorithm_1, design, last, smoothness
+from thresher import Cardinality, Gram
+from thresher.rounds import reference
+from thresher.rounds.sparse import SparseRounds
+from thresher.rounds.step_size import step_table
+
+KINDS = ["independent", "correlated", "duplicated", "scaled"]
+
+
+def stream(X, y, s, K, step_size, t0=0, round_size=1, centred=False, standardized=False, caution=1.0):
+    rounds = SparseRounds(Gram(X.shape[1]), s, centred, standardized, caution)
+    steps = rounds.steps_for(len(X), step_size, K, t0, round_size)
+    return rounds.absorb(X, y, None, steps, t0, round_size)
+
+
+def follow_reference(X, y, s, K, step_size, t0, centred, standardized):
+    """The reference after each round."""
+    gram, theta = Gram(X.shape[1]), np.zeros(X.shape[1])
+    for i in range(len(X)):
+        gram.absorb(X[i : i + 1], y[i : i + 1])
+        if i >= t0:
+            steps = step_table(step_size, i - t0 + 1, 1, K)[0]
+            theta = reference.run_round(theta, gram, Cardinality(s), steps, centred, standardized)
+    return theta
+
+
+def assert_close(actual, expected, rtol=1e-9):
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=rtol * max(np.abs(expected).max(), 1e-300))
+
+
+@settings(max_examples=400)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(KINDS),
+    d=st.integers(2, 90),
+    share=st.floats(0.02, 1.0),
+    K=st.integers(1, 6),
+    eta=st.floats(0.01, 1.0),
+    t0=st.integers(0, 120),
+)
+@example(seed=1, kind="duplicated", d=90, share=0.1, K=5, eta=0.5, t0=0)
+@example(seed=2, kind="independent", d=300, share=0.05, K=2, eta=0.3, t0=20)  # n < d
+def test_equals_plain_numpy(seed, kind, d, share, K, eta, t0):
+    rng = np.random.default_rng(seed)
+    n, s = t0 + 150, max(1, int(share * d))
+    X = design(rng, kind, n, d)
+    y = X[:, : min(3, d)].sum(axis=1) + rng.standard_normal(n)
+    eta /= smoothness(X, t0)
+    assert_close(stream(X, y, s, K, eta, t0).coef, last(algorithm_1(X, y, s, K, eta, t0)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_plain_numpy_over_2000_rounds(rng, kind):
+    d, s, K, t0 = 60, 8, 3, 30
+    X = design(rng, kind, 2000 + t0, d) + 0.5
+    y = X[:, :4] @ [1.0, -0.5, 0.3, 0.1] + rng.standard_normal(len(X))
+    eta = 0.7 / np.linalg.eigvalsh(X.T @ X / len(X))[-1]
+    rounds = SparseRounds(Gram(d), s, False, False)
+    steps = step_table(eta, 1, 1, K)
+    for i, expected in enumerate(algorithm_1(X, y, s, K, eta, t0)):
+        chunk = slice(0, t0 + 1) if i == 0 else slice(t0 + i, t0 + i + 1)
+        assert_close(rounds.absorb(X[chunk], y[chunk], None, steps, t0).coef, expected)
+    assert rounds.n_rounds == 2000
+
+
+def test_schedule_and_round_size_equal_plain_numpy(rng):
+    X = design(rng, "correlated", 400, 40)
+    y = X[:, 0] - X[:, 20] + rng.standard_normal(400)
+
+    def eta(t, k):
+        return 0.1 / (1.0 + 0.01 * t) / (1 + k)
+
+    expected = last(algorithm_1(X, y, 6, 3, eta, 13, every=7))
+    rounds = stream(X, y, 6, 3, eta, 13, round_size=7)
+    assert_close(rounds.coef, expected)
+    assert rounds.n_rounds == (400 - 13) // 7
+    assert rounds.n_pending == (400 - 13) % 7
+
+
+@settings(max_examples=400)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(KINDS),
+    d=st.integers(1, 70),
+    share=st.floats(0.02, 1.0),
+    K=st.integers(1, 6),
+    t0=st.integers(0, 60),
+    centred=st.booleans(),
+    standardized=st.booleans(),
+    step_size=st.sampled_from(["auto", 0.01, lambda t, k: 0.1 / (10 + t + k)]),
+)
+@example(0, "duplicated", 70, 0.1, 5, 0, True, True, "auto")
+def test_equals_reference(seed, kind, d, share, K, t0, centred, standardized, step_size):
+    rng = np.random.default_rng(seed)
+    n, s = t0 + 120, max(1, int(share * d))
+    X = design(rng, kind, n, d) + rng.standard_normal(d)
+    y = X[:, : min(3, d)].sum(axis=1) + rng.standard_normal(n)
+    if step_size != "auto" and not standardized:
+        X /= np.abs(X).max() * np.sqrt(d)  # keeps a fixed step stable
+    expected = follow_reference(X, y, s, K, step_size, t0, centred, standardized)
+    assert_close(stream(X, y, s, K, step_size, t0, 1, centred, standardized).coef, expected)
+
+
+def test_equals_reference_over_2000_rounds_with_the_certified_step(rng):
+    d, s, K = 50, 7, 4
+    X = design(rng, "scaled", 2000, d) + rng.standard_normal(d)
+    y = X[:, :4] @ [1.0, -0.5, 0.3, 0.1] + rng.standard_normal(2000)
+    expected = follow_reference(X, y, s, K, "auto", 0, True, True)
+    assert_close(stream(X, y, s, K, "auto", 0, 1, True, True).coef, expected)
+
+
+def test_reference_equals_plain_numpy(rng):
+    X = design(rng, "correlated", 200, 30)
+    y = X[:, 2] + rng.standard_normal(200)
+    expected = last(algorithm_1(X, y, 5, 3, 0.05, 10))
+    assert_close(follow_reference(X, y, 5, 3, 0.05, 10, False, False), expected)
+
+
+SETTINGS = [("auto", True, True), (0.2, True, True), ("auto", False, False), (0.05, False, False)]
+
+
+@pytest.mark.parametrize(("step_size", "centred", "standardized"), SETTINGS)
+def test_certificate_changes_nothing_and_passes_nearly_always(rng, step_size, centred, standardized):
+    X = design(rng, "correlated", 1500, 200)
+    y = X[:, :5] @ [1.0, -0.7, 0.5, 0.4, 0.3] + rng.standard_normal(1500)
+    lazy = stream(X, y, 10, 4, step_size, 50, 1, centred, standardized)
+    eager = stream(X, y, 10, 4, step_size, 50, 1, centred, standardized, caution=np.inf)
+    assert_close(lazy.coef, eager.coef, 1e-10)
+    assert eager.tallies["certified"] == 0
+    assert eager.tallies["moved_references"] >= eager.tallies["steps"]
+    assert lazy.tallies["steps"] == eager.tallies["steps"] == 4 * 1450
+    assert lazy.tallies["certified"] >= 0.9 * lazy.tallies["steps"]
+
+
+def test_weakened_certificate_is_noticed(rng):
+    """The bound is needed: at a tenth of its size the iterates go wrong."""
+    X = design(rng, "correlated", 1500, 200)
+    y = X[:, :5] @ [1.0, -0.7, 0.5, 0.4, 0.3] + rng.standard_normal(1500)
+    sound = stream(X, y, 10, 4, "auto", 0, 1, True, True).coef
+    weak = stream(X, y, 10, 4, "auto", 0, 1, True, True, caution=0.1).coef
+    assert np.abs(weak - sound).max() > 1e-3 * np.abs(sound).max()
+
+
+def test_bound_holds_for_every_feature(rng):
+    """Cauchy-Schwarz in data space: |g_j(theta)| <= |g_j(r)| + sqrt(G_jj) sqrt(D' G D), on the rows themselves."""
+    X, D, r = rng.standard_normal((40, 60)), rng.standard_normal(60), rng.standard_normal(60)
+    y = rng.standard_normal(40)
+    G = X.T @ X / 40
+    gap = np.abs(X.T @ (X @ (r + D) - y) / 40) - np.abs(X.T @ (X @ r - y) / 40)
+    assert np.all(gap <= np.sqrt(np.diag(G)) * np.sqrt(D @ G @ D) + 1e-12)
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(KINDS),
+    centred=st.booleans(),
+    standardized=st.booleans(),
+)
+def test_loss_never_rises_with_certified_steps(seed, kind, centred, standardized):
+    rng = np.random.default_rng(seed)
+    d, n = 40, 60
+    X = design(rng, kind, n, d) * np.exp(rng.normal(0, 2, d)) + rng.standard_normal(d)
+    y = X @ rng.standard_normal(d) + rng.standard_normal(n)
+    gram = Gram(d).absorb(X, y)
+    rounds = SparseRounds(gram, 6, centred, standardized)
+
+    def loss():
+        intercept = y.mean() - X.mean(axis=0) @ rounds.coef if centred else 0.0
+        return np.mean((y - X @ rounds.coef - intercept) ** 2) / 2
+
+    before = loss()
+    for _ in range(30):
+        rounds.run_round("auto", 1)
+        after = loss()
+        assert after <= before * (1.0 + 1e-9)
+        before = after
+
+
+def test_rows_absorbed_behind_the_back_are_noticed(rng):
+    X, y = rng.standard_normal((300, 20)), rng.standard_normal(300)
+    aside = stream(X[:100], y[:100], 4, 3, "auto", 0, 1, True, True)
+    aside.gram.absorb(X[100:200], y[100:200])
+    aside.absorb(X[200:], y[200:], None, step_table("auto", 1, 1, 3))
+    # The same rounds on the same summary, by the reference, from the estimate after row 100.
+    theta, gram = stream(X[:100], y[:100], 4, 3, "auto", 0, 1, True, True).coef, Gram(20)
+    gram.absorb(X[:200], y[:200])
+    for i in range(200, 300):
+        gram.absorb(X[i : i + 1], y[i : i + 1])
+        theta = reference.run_round(theta, gram, Cardinality(4), [0.0] * 3, True, True)
+    assert_close(aside.coef, theta)
+
+
+def test_support_without_pull_still_sees_outside():
+    """Orthogonal columns of integers: the gradient on the support is exactly zero, the better feature is elsewhere."""
+    H = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]], float)
+    rounds = SparseRounds(Gram(4).absorb(H, H @ [0, 1.0, 0, 0]), 1, False, False)
+    rounds.run_round("auto", 1)
+    np.testing.assert_allclose(rounds.coef, [0, 1, 0, 0])
+    rounds.gram.absorb(np.repeat(H, 3, axis=0), np.repeat(H @ [0, 1.0, 8.0, 0], 3))
+    for _ in range(5):
+        rounds.run_round("auto", 1)
+    np.testing.assert_allclose(rounds.coef, [0, 0, 6, 0])
