@@ -41,7 +41,7 @@ def assert_close(actual, expected, rtol=1e-9):
     kind=st.sampled_from(KINDS),
     d=st.integers(2, 90),
     share=st.floats(0.02, 1.0),
-    K=st.integers(1, 6),
+    K=st.sampled_from([1, 2, 3, 5, 8, 20]),
     eta=st.floats(0.01, 1.0),
     t0=st.integers(0, 120),
 )
@@ -114,6 +114,25 @@ def test_equals_reference_over_2000_rounds_with_the_certified_step(rng):
     y = X[:, :4] @ [1.0, -0.5, 0.3, 0.1] + rng.standard_normal(2000)
     expected = follow_reference(X, y, s, K, "auto", 0, True, True)
     assert_close(stream(X, y, s, K, "auto", 0, 1, True, True).coef, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("centred", [False, True])
+def test_rounds_of_many_short_steps_are_leaps_and_equal_single_steps(rng, kind, centred):
+    X = design(rng, kind, 900, 80) + 0.3
+    y = X[:, :6] @ [1.0, -0.5, 0.3, 0.2, 0.4, -0.6] + rng.standard_normal(900)
+    eta = 0.004 / smoothness(X, 100)
+    if centred:
+        expected = follow_reference(X, y, 8, 20, eta, 100, True, False)
+    else:
+        expected = last(algorithm_1(X, y, 8, 20, eta, 100))
+    rounds = stream(X, y, 8, 20, eta, 100, 1, centred)
+    assert_close(rounds.coef, expected)
+    assert rounds.tallies["leaps"] > 100
+    assert rounds.tallies["steps"] == 20 * 800
+    eager = stream(X, y, 8, 20, eta, 100, 1, centred, caution=np.inf)
+    assert eager.tallies["leaps"] == 0
+    assert_close(rounds.coef, eager.coef, 1e-11)
 
 
 def test_reference_equals_plain_numpy(rng):

@@ -73,23 +73,25 @@ def reference_tilt(
 
 
 @compiled
-def reach_holds(
+def reach_within(
     moments: Floats,
     totals: Floats,
     wide: Floats,
     slots: Floats,
     features: Integers,
     size: int,
-    numbers: Floats,
+    reach: float,
+    width: float,
     problem: Problem,
 ) -> bool:
-    """Whether REACH and WIDTH still bound every feature outside the working set."""
-    centred = problem.centred
+    """Whether |g_j(r)| <= reach sigma_j and sqrt(G_jj / weight) <= width sigma_j for every feature outside.
+
+    Squares are compared, so that the loops need neither roots nor divisions.
+    """
     weight = totals[WEIGHT]
-    alpha, beta = reference_tilt(moments, totals, slots, features, size, centred)
-    reach = numbers[REACH] * weight
-    squared = numbers[REACH] * reach  # (weight g_j)^2 <= squared G_jj
-    mean, zero = (-1.0 / weight, 0.0) if centred else (0.0, 1.0)
+    alpha, beta = reference_tilt(moments, totals, slots, features, size, problem.centred)
+    mean, zero = (-1.0 / weight, 0.0) if problem.centred else (0.0, 1.0)
+    squared = reach * (reach * weight)
     d, n_beyond = wide.shape[1], 0
     if problem.standardized:
         for j in range(d):
@@ -98,13 +100,14 @@ def reach_holds(
             about = mean * (sum_x * sum_x) + zero * ((2.0 * sum_x + weight * shift) * shift)
             n_beyond += g * g > squared * (moments[SUM_XX, j] + about)
     else:
-        width = numbers[WIDTH] * numbers[WIDTH] * weight
+        squared *= weight
+        widest = width * width * weight
         for j in range(d):
             sum_x, shift = moments[SUM_X, j], moments[SHIFT_X, j]
             g = wide[OUTSIDE, j] * (wide[AT_REFERENCE, j] + shift * alpha + sum_x * beta)
             about = mean * (sum_x * sum_x) + zero * ((2.0 * sum_x + weight * shift) * shift)
-            n_beyond += abs(g) > reach
-            n_beyond += moments[SUM_XX, j] + about > width
+            n_beyond += g * g > squared
+            n_beyond += moments[SUM_XX, j] + about > widest
     return n_beyond == 0
 
 
@@ -139,8 +142,16 @@ def scan_outside(gram: GramArrays, work: WorkingSet, problem: Problem, numbers: 
 
 
 @compiled
-def rule_out(gram: GramArrays, work: WorkingSet, problem: Problem, slack: float, limit: float) -> int:
+def rule_out(gram: GramArrays, work: WorkingSet, problem: Problem, numbers: Floats, slack: float, limit: float) -> int:
     """Apply (2) feature by feature; load those it cannot keep below `limit`, if they are few."""
+    # In the metric, (2) reads |g_j(r)| / sigma_j + slack, so what is left outside has a known reach.
+    reach = limit / problem.caution - slack
+    known = problem.standardized and reach > 0.0
+    if known and reach_within(
+        gram.moments, gram.totals, work.wide, work.slots, work.features, work.counts[SIZE], reach, 1.0, problem
+    ):
+        numbers[REACH] = min(numbers[REACH], reach)
+        return QUIET
     room = min(MAX_SUSPECTS, work.features.shape[0] - work.counts[SIZE])
     fill_strength(gram, work, problem, slack)
     suspects = np.empty(room, np.int64)
@@ -153,6 +164,10 @@ def rule_out(gram: GramArrays, work: WorkingSet, problem: Problem, slack: float,
             n += 1
     for i in range(n):
         load(gram, work, suspects[i])
+    if known:
+        numbers[REACH] = reach
+    elif n > 0:
+        scan_outside(gram, work, problem, numbers)
     return LOADED if n else QUIET
 
 
@@ -164,8 +179,28 @@ def usual_size(problem: Problem) -> int:
 
 @compiled
 def nth_largest(values: Floats, n: int) -> float:
-    """The n-th largest of `values`."""
-    return float(np.partition(values, values.shape[0] - n)[values.shape[0] - n])
+    """The n-th largest of `values`, by quickselect (np.partition would take seconds to compile)."""
+    work = values.copy()
+    low, high, place = 0, work.shape[0] - 1, n - 1
+    while low < high:
+        pivot = work[(low + high) // 2]
+        i, j = low, high
+        while i <= j:  # larger values to the left
+            while work[i] > pivot:
+                i += 1
+            while work[j] < pivot:
+                j -= 1
+            if i <= j:
+                work[i], work[j] = work[j], work[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            break
+    return float(work[place])
 
 
 @compiled
@@ -216,9 +251,8 @@ def widen(
     If it is too much, the reference moves: a first time to make (2) exact, and when asked `again` with room
     for a whole new support, so that nothing outside can be chosen any more.
     """
-    found = rule_out(gram, work, problem, slack, limit)
+    found = rule_out(gram, work, problem, numbers, slack, limit)
     if found == TOO_MANY:
         rebase(gram, work, coef, problem, work.features.shape[0] if again else usual_size(problem))
-    if found != QUIET:
         scan_outside(gram, work, problem, numbers)
     return found

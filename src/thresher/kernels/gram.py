@@ -141,24 +141,28 @@ def translate(gram: GramArrays, move: Floats, move_y: float) -> None:
 
 
 @compiled
-def add_scatter_product(scatter: NDArray[np.floating], index: Integers, value: Floats, out: Floats) -> None:
-    """Out += scatter @ v for the sparse v with `value` at the increasing `index`.
+def add_scatter_product(scatter: NDArray[np.floating], vector: Floats, out: Floats) -> None:
+    """Out += scatter @ vector, fast for a vector with few nonzeros.
 
     Reads only the upper triangle: row i from the diagonal on, and column i above it.
     """
-    d = out.shape[0]
-    n = index.shape[0]
+    d, n = vector.shape[0], 0
+    index = np.empty(d, np.int64)
+    for j in range(d):
+        if vector[j] != 0.0:
+            index[n] = j
+            n += 1
     for a in range(n):
-        i, v = index[a], value[a]
+        i = index[a]
         for j in range(i, d):
-            out[j] += v * scatter[i, j]
-    first = 0  # the entries index[first:] lie strictly right of the diagonal in row j
+            out[j] += vector[i] * scatter[i, j]
+    first = 0  # the entries index[first:n] lie strictly right of the diagonal in row j
     for j in range(d):
         while first < n and index[first] <= j:
             first += 1
         total = 0.0
         for a in range(first, n):
-            total += scatter[j, index[a]] * value[a]
+            total += scatter[j, index[a]] * vector[index[a]]
         out[j] += total
 
 

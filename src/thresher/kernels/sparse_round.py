@@ -1,13 +1,11 @@
-"""Hard-thresholding steps on a Gram, at a cost that depends on s rather than on d.
+"""A round of hard-thresholding steps on a Gram, at a cost that depends on s rather than on d.
 
-One step of Algorithm 1 is theta <- P_s(theta - eta g(theta)). In the metric of the column scales it is
-theta_j - eta g_j / sigma_j^2, keeping the largest sigma_j |theta_j|; without standardisation sigma_j = 1.
 The gradient is known exactly on the working set, and `certificate` proves that nothing outside is chosen.
 """
 
 import numpy as np
 
-from thresher.kernels._compile import compiled, compiled_sums
+from thresher.kernels._compile import compiled
 from thresher.kernels.certificate import (
     CEILING,
     LAST_STEP,
@@ -16,242 +14,46 @@ from thresher.kernels.certificate import (
     TIE,
     TOO_MANY,
     WIDTH,
-    nth_largest,
-    reach_holds,
+    reach_within,
     rebase,
     scan_outside,
     usual_size,
     widen,
 )
-from thresher.kernels.gram import (
-    N_BUFFERED,
-    SHIFT_X,
-    SUM_X,
-    WEIGHT,
-    Floats,
-    GramArrays,
-    Integers,
+from thresher.kernels.gram import N_BUFFERED, WEIGHT, Floats, GramArrays, Integers
+from thresher.kernels.leap import FEWEST_TO_LEAP, leap
+from thresher.kernels.problem import Problem
+from thresher.kernels.step import (
+    ALONG,
+    PRODUCT,
+    TARGET,
+    aim,
+    choose,
+    fill_direction,
+    fill_gradient,
+    fill_round,
+    measure_change,
+    resting_step,
+    stiffness,
 )
-from thresher.kernels.problem import TINY, Problem, curvature, tilt, variance
 from thresher.kernels.step_grid import ROUNDING, on_grid
-from thresher.kernels.working_set import (
-    AT_REFERENCE,
-    DRIFT,
-    N_KEPT,
-    REFERENCE,
-    SIZE,
-    STALE,
-    THETA,
-    WorkingSet,
-    keep,
-    local_product,
-)
-
-# Rows of WorkingSet.slots that are filled anew in every round, after THETA, REFERENCE, DRIFT:
-PULL, SUM, SHIFT = 3, 4, 5  # A r - b, sum_x and shift of the feature
-ROOT, INVERSE = 6, 7  # sigma_j and 1 / sigma_j^2 (zero for a constant column), or one
-GRADIENT = 8
-TARGET, KEY = 9, 10  # theta_j - eta g_j / sigma_j^2, and sigma_j |target_j|
-DIRECTION, ALONG = 11, 12  # g_j / sigma_j^2 on the support, and A times it
-MOVE, PRODUCT = 13, 14  # the change of theta in a step that changes the support, and A times it
-N_SLOT_ROWS = 15
+from thresher.kernels.working_set import DRIFT, N_KEPT, SIZE, STALE, THETA, WorkingSet, keep
 
 # Places in `tallies`: steps; those without any work of order d s; moved references; steps after which the
-# loss was higher; steps not taken because they overflow.
-N_STEPS, N_CERTIFIED, N_MOVED, N_RISES, N_OVERFLOWS = 0, 1, 2, 3, 4
+# loss was higher; steps not taken because they overflow; rounds that were one leap.
+N_STEPS, N_CERTIFIED, N_MOVED, N_RISES, N_OVERFLOWS, N_LEAPS = 0, 1, 2, 3, 4, 5
+N_TALLIES = 6
 
 # A step that is rejected shrinks at least by this factor, so that the search ends.
 SHRINK = 0.9
 # A support that would move by less than this, relatively, rests: what pulls it is rounding, and the
 # direction of rounding must not decide how far to look for better features.
 RESTING = 1e-10
+# Certified steps stay below this over the largest eigenvalue on the support. Below 2 the steps of a round are
+# contractions there, so rounding errors do not grow.
+STABLE = 1.9
 # REACH and WIDTH shrink as rows come in: after this many rows they are tightened even where they hold.
 ROWS_PER_SCAN = 16
-
-
-@compiled
-def fill_round(
-    moments: Floats,
-    totals: Floats,
-    wide: Floats,
-    slots: Floats,
-    features: Integers,
-    size: int,
-    problem: Problem,
-) -> None:
-    """Gather what a round needs to know of each feature in the working set."""
-    for k in range(size):
-        j = features[k]
-        slots[PULL, k] = wide[AT_REFERENCE, j]
-        slots[SUM, k] = moments[SUM_X, j]
-        slots[SHIFT, k] = moments[SHIFT_X, j]
-        slots[ROOT, k] = 1.0
-        if problem.standardized:
-            slots[ROOT, k] = variance(moments, totals, j, problem.centred)
-    for k in range(size):
-        slots[INVERSE, k] = 1.0 / slots[ROOT, k] if slots[ROOT, k] >= TINY else 0.0
-    for k in range(size):
-        slots[ROOT, k] = np.sqrt(slots[ROOT, k])
-
-
-@compiled_sums
-def fill_gradient(totals: Floats, slots: Floats, size: int, centred: bool) -> float:
-    """The gradient on the working set. Returns sqrt(D' G D / weight), the slack of the certificate."""
-    quadratic, away_sum, away_shift, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(size):
-        away = slots[THETA, k] - slots[REFERENCE, k]
-        quadratic += away * slots[DRIFT, k]
-        away_sum += away * slots[SUM, k]
-        away_shift += away * slots[SHIFT, k]
-        along_sum += slots[THETA, k] * slots[SUM, k]
-        along_shift += slots[THETA, k] * slots[SHIFT, k]
-    alpha, beta = tilt(totals, along_sum, along_shift, centred)
-    per = 1.0 / totals[WEIGHT]
-    for k in range(size):
-        known = slots[PULL, k] + slots[DRIFT, k]
-        slots[GRADIENT, k] = (known + slots[SHIFT, k] * alpha + slots[SUM, k] * beta) * per
-    return float(np.sqrt(curvature(totals, quadratic, away_sum, away_shift, centred)))
-
-
-@compiled_sums
-def fill_direction(
-    totals: Floats, slots: Floats, local: Floats, n_kept: int, size: int, centred: bool
-) -> tuple[float, float, float]:
-    """The direction q of a step on the support, and A q.
-
-    Returns q . g, q' G q / weight and |theta|^2 in the metric.
-    """
-    for k in range(n_kept):
-        slots[DIRECTION, k] = slots[INVERSE, k] * slots[GRADIENT, k]
-    for k in range(n_kept, size):
-        slots[DIRECTION, k] = 0.0
-    local_product(local, slots, DIRECTION, ALONG, n_kept, size)
-    slope, quadratic, along_sum, along_shift, extent = 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(n_kept):
-        q, size_of_theta = slots[DIRECTION, k], slots[ROOT, k] * slots[THETA, k]
-        extent += size_of_theta * size_of_theta
-        slope += q * slots[GRADIENT, k]
-        quadratic += q * slots[ALONG, k]
-        along_sum += q * slots[SUM, k]
-        along_shift += q * slots[SHIFT, k]
-    return slope, curvature(totals, quadratic, along_sum, along_shift, centred), extent
-
-
-@compiled
-def aim(slots: Floats, n_kept: int, size: int, eta: float) -> tuple[float, float, float]:
-    """Where a gradient step of size eta leads, before projection.
-
-    Returns the smallest key on the support, the largest among the spare features, and the largest of all.
-    """
-    for k in range(size):
-        target = slots[THETA, k] - eta * (slots[INVERSE, k] * slots[GRADIENT, k])
-        slots[TARGET, k] = target
-        slots[KEY, k] = slots[ROOT, k] * abs(target)
-    lowest, highest, largest = np.inf, -1.0, 0.0
-    for k in range(n_kept):
-        lowest = min(lowest, slots[KEY, k])
-        largest = max(largest, slots[KEY, k])
-    for k in range(n_kept, size):
-        highest = max(highest, slots[KEY, k])
-    return lowest, highest, max(largest, highest)
-
-
-@compiled
-def choose(slots: Floats, features: Integers, chosen: Integers, size: int, sparsity: int, band: float) -> float:
-    """Mark the slots of the s largest keys: the projection, when nothing outside can be chosen.
-
-    Returns the smallest key among them. Keys within `band` of the cut are tied; ties go to the lowest feature.
-    """
-    n = min(sparsity, size)
-    cut = nth_largest(slots[KEY, :size], n)
-    for k in range(size):
-        chosen[k] = slots[KEY, k] > cut + band
-        n -= chosen[k]
-    while n > 0:
-        best = -1
-        for k in range(size):
-            tied = not chosen[k] and slots[KEY, k] >= cut - band
-            if tied and (best < 0 or features[k] < features[best]):
-                best = k
-        chosen[best] = 1
-        n -= 1
-    lowest = np.inf
-    for k in range(size):
-        if chosen[k]:
-            lowest = min(lowest, slots[KEY, k])
-    return lowest
-
-
-@compiled_sums
-def measure_change(
-    totals: Floats,
-    slots: Floats,
-    chosen: Integers,
-    local: Floats,
-    n_kept: int,
-    size: int,
-    eta: float,
-    centred: bool,
-) -> tuple[float, float, float]:
-    """The move of a step that changes the support, A times it, and what it does to the loss.
-
-    Away from the slots that enter or leave, the move is -eta times the direction, so A times it is
-    known but for those few columns. Returns |move|^2 in the metric, move . g and move' G move / weight.
-    """
-    for k in range(size):
-        slots[PRODUCT, k] = -eta * slots[ALONG, k]
-        slots[MOVE, k] = (slots[TARGET, k] if chosen[k] else 0.0) - slots[THETA, k]
-    for k in range(size):
-        if chosen[k] != (k < n_kept):
-            extra = slots[MOVE, k] + eta * slots[DIRECTION, k]
-            for m in range(size):
-                slots[PRODUCT, m] += local[k, m] * extra
-    length, slope, quadratic, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(size):
-        move = slots[MOVE, k]
-        length += (move * slots[ROOT, k]) * (move * slots[ROOT, k])
-        slope += move * slots[GRADIENT, k]
-        quadratic += move * slots[PRODUCT, k]
-        along_sum += move * slots[SUM, k]
-        along_shift += move * slots[SHIFT, k]
-    return length, slope, curvature(totals, quadratic, along_sum, along_shift, centred)
-
-
-@compiled
-def resting_step(
-    totals: Floats,
-    slots: Floats,
-    features: Integers,
-    chosen: Integers,
-    local: Floats,
-    n_kept: int,
-    size: int,
-    problem: Problem,
-) -> float:
-    """A step to try when the support feels no pull: |v|^2 / (v' G v) for v = theta.
-
-    At theta = 0, v is the gradient of the s features that pull hardest; the working set must hold them.
-    """
-    if n_kept == 0:
-        for k in range(size):
-            slots[KEY, k] = np.sqrt(slots[INVERSE, k]) * abs(slots[GRADIENT, k])
-        band = TIE * np.max(slots[KEY, :size])
-        choose(slots, features, chosen, size, problem.sparsity, band)
-    for k in range(size):
-        if n_kept == 0:
-            slots[MOVE, k] = slots[INVERSE, k] * slots[GRADIENT, k] if chosen[k] else 0.0
-        else:
-            slots[MOVE, k] = slots[THETA, k]
-    local_product(local, slots, MOVE, PRODUCT, size, size)
-    length, quadratic, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0
-    for k in range(size):
-        move = slots[MOVE, k]
-        length += (move * slots[ROOT, k]) * (move * slots[ROOT, k])
-        quadratic += move * slots[PRODUCT, k]
-        along_sum += move * slots[SUM, k]
-        along_shift += move * slots[SHIFT, k]
-    bend = curvature(totals, quadratic, along_sum, along_shift, problem.centred)
-    return length / bend if bend > 0.0 else 0.0
 
 
 @compiled
@@ -285,12 +87,18 @@ def run_round(
     if (
         fresh
         or gram.counts[N_BUFFERED] % ROWS_PER_SCAN == 0
-        or not reach_holds(moments, totals, wide, slots, features, size, numbers, problem)
+        or not reach_within(moments, totals, wide, slots, features, size, numbers[REACH], numbers[WIDTH], problem)
     ):
         scan_outside(gram, work, problem, numbers)
-    numbers[CEILING] = np.inf
+    numbers[CEILING], stiff = np.inf, -1.0
 
-    for step in range(steps.shape[1]):
+    first = 0
+    if steps.shape[1] >= FEWEST_TO_LEAP:
+        first = leap(totals, slots, local, n_kept, size, steps, which, problem, numbers)
+        tallies[N_STEPS] += first
+        tallies[N_CERTIFIED] += first
+        tallies[N_LEAPS] += first > 0
+    for step in range(first, steps.shape[1]):
         eta = steps[which, step]
         automatic = eta == 0.0
         certified = True  # no work of order d s was needed
@@ -303,9 +111,13 @@ def run_round(
                 slack = fill_gradient(totals, slots, size, centred)
                 slope, bend, extent = fill_direction(totals, slots, local, n_kept, size, centred)
                 if automatic:
+                    if stiff < 0.0:
+                        stiff = stiffness(totals, slots, local, n_kept, centred)
                     eta = slope / bend if bend > 0.0 else 0.0
                     if eta * (eta * slope) <= RESTING * (RESTING * extent):
                         eta = resting_step(totals, slots, features, chosen, local, n_kept, size, problem)
+                    if stiff > 0.0:
+                        eta = min(eta, STABLE / stiff)
                     eta = min(on_grid(eta), numbers[CEILING])
                 searching = False
             lowest, highest, largest = aim(slots, n_kept, size, eta)
@@ -351,7 +163,7 @@ def run_round(
                 keep(work, gram.counts[N_BUFFERED])
                 n_kept = counts[N_KEPT]
                 fill_round(moments, totals, wide, slots, features, size, problem)
-                numbers[CEILING] = np.inf
+                numbers[CEILING], stiff = np.inf, -1.0
             else:
                 for k in range(n_kept):
                     slots[THETA, k] = slots[TARGET, k]

@@ -16,22 +16,22 @@ from thresher.kernels.gram import (
 )
 from thresher.kernels.problem import Problem
 from thresher.kernels.sparse_round import run_round
-from thresher.kernels.working_set import SIZE, STALE, WorkingSet, follow_row
+from thresher.kernels.working_set import N_KEPT, SIZE, STALE, WorkingSet, follow_row
 
 # Places in `progress`
 N_ROUNDS, N_PENDING = 0, 1
 
 
 @compiled
-def best_intercept(moments: Floats, totals: Floats, coef: Floats) -> float:
-    """The intercept that minimises the loss for these coefficients: mean_y - mean_x . coef."""
+def best_intercept(moments: Floats, totals: Floats, coef: Floats, features: Integers, n_kept: int) -> float:
+    """The intercept that minimises the loss for a coef that is zero outside the first n_kept features."""
     weight = totals[WEIGHT]
     if weight == 0.0:
         return 0.0
     total = totals[SHIFT_Y] + totals[SUM_Y] / weight
-    for j in range(coef.shape[0]):
-        if coef[j] != 0.0:
-            total -= (moments[SHIFT_X, j] + moments[SUM_X, j] / weight) * coef[j]
+    for k in range(n_kept):
+        j = features[k]
+        total -= (moments[SHIFT_X, j] + moments[SUM_X, j] / weight) * coef[j]
     return float(total)
 
 
@@ -73,4 +73,4 @@ def run_rows(
                 progress[N_ROUNDS] += 1
                 progress[N_PENDING] = 0
         if problem.centred and progress[N_PENDING] == 0:
-            intercept[0] = best_intercept(moments, totals, coef)
+            intercept[0] = best_intercept(moments, totals, coef, features, status[N_KEPT])

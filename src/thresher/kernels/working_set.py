@@ -30,7 +30,7 @@ from thresher.kernels.gram import (
 
 # Rows of WorkingSet.wide. OUTSIDE is 1.0 for features outside the working set, 0.0 inside.
 AT_REFERENCE, OUTSIDE, STRENGTH = 0, 1, 2
-# Rows of WorkingSet.slots that last from round to round; `sparse_round` has the others.
+# Rows of WorkingSet.slots that last from round to round; `step` has the others.
 THETA, REFERENCE, DRIFT = 0, 1, 2
 # Places in WorkingSet.counts. STALE: the arrays do not describe the summary any more.
 SIZE, N_KEPT, STALE = 0, 1, 2
@@ -40,7 +40,7 @@ class WorkingSet(NamedTuple):
     """Mutable arrays; d features, room for C of them, B buffered rows."""
 
     wide: Floats  # (3, d)
-    slots: Floats  # (15, C)
+    slots: Floats  # (16, C)
     features: Integers  # (C,), which feature sits in a slot
     chosen: Integers  # (C,), 1 for the slots that a projection keeps
     local: Floats  # (C, C)
@@ -159,8 +159,10 @@ def move_reference(gram: GramArrays, work: WorkingSet) -> None:
     wide, slots, rows, buffer = work.wide, work.slots, work.rows, gram.buffer
     for j in range(wide.shape[1]):
         wide[AT_REFERENCE, j] = -gram.moments[CROSS, j]
-    order = np.argsort(work.features[:n_kept])
-    add_scatter_product(gram.scatter, work.features[order], slots[THETA][order], wide[AT_REFERENCE])
+    dense = np.zeros(wide.shape[1])
+    for k in range(n_kept):
+        dense[work.features[k]] = slots[THETA, k]
+    add_scatter_product(gram.scatter, dense, wide[AT_REFERENCE])
     for i in range(gram.counts[N_BUFFERED]):
         residual = -gram.buffer_y[i]
         for k in range(n_kept):

@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 
 # A rejected step shrinks at least by this factor.
 SHRINK = 0.9
+# A step stays below this over the largest row sum of |G| on the support.
+STABLE = 1.9
 # An estimate that would move by less than this, relatively, rests.
 RESTING = 1e-10
 
@@ -76,8 +78,9 @@ def certified_step(
     """A step after which the loss is not higher, and the largest step worth trying next.
 
     The first try minimises the loss along the gradient, restricted to where theta may move; if theta rests
-    there, it is |theta|^2 / (theta' G theta). A step is accepted if eta <= |move|^2 / (move' G move): then
-    L(theta + move) - L(theta) <= -|move|^2 / (2 eta) + move' G move / 2 <= 0.
+    there, it is |theta|^2 / (theta' G theta). It stays below 2 / L on the support, L bounded by the largest row
+    sum, so that the map theta - eta g does not amplify errors there. A step is accepted if
+    eta <= |move|^2 / (move' G move): then L(theta + move) - L(theta) <= -|move|^2 / (2 eta) + move' G move / 2 <= 0.
     """
     g = gradient(theta)
     at_zero = gradient(np.zeros_like(theta))
@@ -93,6 +96,9 @@ def certified_step(
         eta = squared(theta) / bend if bend > 0.0 else 0.0
     if eta == 0.0:
         return theta, ceiling
+    if theta.any():
+        columns = [gradient(unit) - at_zero for unit in np.eye(theta.size)[theta.ravel() != 0.0]]
+        eta = min(eta, STABLE / np.abs(np.array(columns)[:, theta.ravel() != 0.0]).sum(axis=1).max())
     eta, rejected = min(on_grid(eta), ceiling), False
     while True:
         move = sparsity.project(theta - eta * g) - theta

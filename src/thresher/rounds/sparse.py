@@ -11,13 +11,15 @@ from thresher.kernels.certificate import LAST_STEP, SPARE
 from thresher.kernels.problem import Problem
 from thresher.kernels.sparse_round import (
     N_CERTIFIED,
+    N_LEAPS,
     N_MOVED,
     N_OVERFLOWS,
     N_RISES,
-    N_SLOT_ROWS,
     N_STEPS,
+    N_TALLIES,
 )
 from thresher.kernels.sparse_stream import N_PENDING, N_ROUNDS
+from thresher.kernels.step import N_SLOT_ROWS
 from thresher.kernels.working_set import OUTSIDE, STALE, WorkingSet
 from thresher.rounds.step_size import StepSize, step_table
 from thresher.sparsity.cardinality import Cardinality
@@ -70,7 +72,7 @@ class SparseRounds:
         )
         self._work.wide[OUTSIDE] = 1.0
         self._numbers = np.zeros(4)
-        self._tallies = np.zeros(5, np.int64)
+        self._tallies = np.zeros(N_TALLIES, np.int64)
         self._progress = np.zeros(2, np.int64)
         self._n_followed = -1  # rows of the summary that the working set describes
 
@@ -103,6 +105,7 @@ class SparseRounds:
             "moved_references": N_MOVED,
             "rises": N_RISES,
             "overflows": N_OVERFLOWS,
+            "leaps": N_LEAPS,
         }
         return {name: int(self._tallies[place]) for name, place in places.items()}
 

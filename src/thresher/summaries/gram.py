@@ -237,9 +237,8 @@ class Gram:
         if self.weight == 0.0:
             raise ValueError("The summary is empty: absorb rows with positive weight first.")
         arrays, n = self._arrays, self._arrays.counts[N_BUFFERED]
-        index = np.flatnonzero(theta)
         product = np.zeros(self.n_features)
-        kernel.add_scatter_product(arrays.scatter, index, theta[index], product)
+        kernel.add_scatter_product(arrays.scatter, theta, product)
         product += (arrays.buffer[:n] @ theta) @ arrays.buffer[:n]
         beta = float(arrays.moments[SHIFT_X] @ theta) + intercept - float(arrays.totals[SHIFT_Y])
         return theta, product, float(arrays.moments[SUM_X] @ theta), beta

@@ -1,0 +1,134 @@
+"""A whole round of short steps as one polynomial.
+
+While the support holds, K steps of one size eta are linear: with q = g / sigma^2 on the support and
+B = (G / weight) / sigma^2 there,
+
+    theta_K - theta_0 = -eta sum_{k<K} (I - eta B)^k q = -sum_j c_j B^j q,   c_j = (-1)^j C(K, j + 1) eta^(j + 1).
+
+For steps far below 1 / L, the terms fall so fast that a few of them give the sum to the last bit: K = 20 steps
+cost as much as eight. Their sizes also bound how far any of the K iterates is from theta_0,
+which is what it takes to prove that none of them leaves the support.
+"""
+
+import numpy as np
+
+from thresher.kernels._compile import compiled, compiled_sums
+from thresher.kernels.certificate import LAST_STEP, REACH, TIE, WIDTH
+from thresher.kernels.gram import WEIGHT, Floats
+from thresher.kernels.problem import Problem, curvature
+from thresher.kernels.step import (
+    ALONG,
+    DIRECTION,
+    GRADIENT,
+    INVERSE,
+    PRODUCT,
+    ROOT,
+    SHIFT,
+    SUM,
+    TARGET,
+    UNIT,
+    fill_direction,
+    fill_gradient,
+)
+from thresher.kernels.working_set import DRIFT, THETA, local_product
+
+# With fewer steps there is nothing to save.
+FEWEST_TO_LEAP = 8
+# The second term must be below this share of the first: then no digits are lost to alternating signs.
+LARGEST_RATIO = 0.1
+# Terms below this share of the sum do not change it.
+NEGLIGIBLE = 1e-18
+
+
+@compiled_sums
+def next_term(totals: Floats, slots: Floats, local: Floats, n_kept: int, size: int, centred: bool) -> None:
+    """DIRECTION <- B DIRECTION, and ALONG with it."""
+    weight = totals[WEIGHT]
+    along_sum, along_shift = 0.0, 0.0
+    for k in range(n_kept):
+        along_sum += slots[DIRECTION, k] * slots[SUM, k]
+        along_shift += slots[DIRECTION, k] * slots[SHIFT, k]
+    alpha, beta = along_sum + weight * along_shift, along_shift
+    if centred:
+        alpha, beta = 0.0, -along_sum / weight
+    for k in range(n_kept):
+        product = slots[ALONG, k] + slots[SHIFT, k] * alpha + slots[SUM, k] * beta
+        slots[DIRECTION, k] = slots[INVERSE, k] * product / weight
+    local_product(local, slots, DIRECTION, ALONG, n_kept, size)
+
+
+@compiled_sums
+def term_size(totals: Floats, slots: Floats, n_kept: int, centred: bool) -> tuple[float, float]:
+    """|v| in the metric and sqrt(v' G v / weight), for v = DIRECTION."""
+    length, quadratic, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0
+    for k in range(n_kept):
+        v = slots[DIRECTION, k]
+        length += (v * slots[ROOT, k]) * (v * slots[ROOT, k])
+        quadratic += v * slots[ALONG, k]
+        along_sum += v * slots[SUM, k]
+        along_shift += v * slots[SHIFT, k]
+    energy = curvature(totals, quadratic, along_sum, along_shift, centred)
+    return float(np.sqrt(length)), float(np.sqrt(energy))
+
+
+@compiled
+def leap(
+    totals: Floats,
+    slots: Floats,
+    local: Floats,
+    n_kept: int,
+    size: int,
+    steps: Floats,
+    which: int,
+    problem: Problem,
+    numbers: Floats,
+) -> int:
+    """All steps of a round at once, if they are alike, short, and provably leave the support alone.
+
+    Returns how many steps were taken: all or none.
+    """
+    n_steps, eta = steps.shape[1], steps[which, 0]
+    if eta == 0.0 or n_kept < problem.sparsity:
+        return 0
+    for k in range(1, n_steps):
+        if steps[which, k] != eta:
+            return 0
+    slack = fill_gradient(totals, slots, size, problem.centred)
+    fill_direction(totals, slots, local, n_kept, size, problem.centred)
+
+    coefficient = n_steps * eta
+    for k in range(size):
+        slots[TARGET, k] = slots[THETA, k] - coefficient * slots[DIRECTION, k]
+        slots[PRODUCT, k] = -coefficient * slots[ALONG, k]
+    length, energy = term_size(totals, slots, n_kept, problem.centred)
+    way, work = coefficient * length, coefficient * energy  # bounds on |theta_k - theta_0| in both norms
+    for j in range(1, n_steps):
+        next_term(totals, slots, local, n_kept, size, problem.centred)
+        coefficient *= -eta * (n_steps - j) / (j + 1)
+        for k in range(size):
+            slots[TARGET, k] -= coefficient * slots[DIRECTION, k]
+            slots[PRODUCT, k] -= coefficient * slots[ALONG, k]
+        length, energy = term_size(totals, slots, n_kept, problem.centred)
+        term = abs(coefficient) * length
+        if j == 1 and not term <= LARGEST_RATIO * way:
+            return 0
+        way += term
+        work += abs(coefficient) * energy
+        if term <= NEGLIGIBLE * way:
+            break
+
+    lowest, largest, pull = np.inf, 0.0, numbers[REACH] + numbers[WIDTH] * slack
+    for k in range(n_kept):
+        key = slots[ROOT, k] * abs(slots[THETA, k])
+        lowest, largest = min(lowest, key), max(largest, key)
+    for k in range(n_kept, size):
+        pull = max(pull, slots[UNIT, k] * abs(slots[GRADIENT, k]))
+    reach = problem.caution * (eta * (pull + numbers[WIDTH] * work))
+    if not reach < lowest - way - 2.0 * TIE * (largest + way):
+        return 0
+    for k in range(n_kept):
+        slots[THETA, k] = slots[TARGET, k]
+    for k in range(size):
+        slots[DRIFT, k] += slots[PRODUCT, k]
+    numbers[LAST_STEP] = eta
+    return int(n_steps)

@@ -1,0 +1,226 @@
+"""The pieces of one hard-thresholding step on the working set.
+
+One step of Algorithm 1 is theta <- P_s(theta - eta g(theta)). In the metric of the column scales it is
+theta_j - eta g_j / sigma_j^2, keeping the largest sigma_j |theta_j|; without standardisation sigma_j = 1.
+"""
+
+import numpy as np
+
+from thresher.kernels._compile import compiled, compiled_sums
+from thresher.kernels.certificate import TIE, nth_largest
+from thresher.kernels.gram import SHIFT_X, SUM_X, WEIGHT, Floats, Integers
+from thresher.kernels.problem import TINY, Problem, curvature, tilt, variance
+from thresher.kernels.working_set import AT_REFERENCE, DRIFT, REFERENCE, THETA, local_product
+
+# Rows of WorkingSet.slots that are filled anew in every round, after THETA, REFERENCE, DRIFT:
+PULL, SUM, SHIFT = 3, 4, 5  # A r - b, sum_x and shift of the feature
+ROOT, UNIT, INVERSE = 6, 7, 8  # sigma_j, 1 / sigma_j and its square (zero for a constant column), or ones
+GRADIENT = 9
+TARGET, KEY = 10, 11  # theta_j - eta g_j / sigma_j^2, and sigma_j |target_j|
+DIRECTION, ALONG = 12, 13  # g_j / sigma_j^2 on the support, and A times it
+MOVE, PRODUCT = 14, 15  # a change of theta, and A times it
+N_SLOT_ROWS = 16
+
+
+@compiled
+def fill_round(
+    moments: Floats,
+    totals: Floats,
+    wide: Floats,
+    slots: Floats,
+    features: Integers,
+    size: int,
+    problem: Problem,
+) -> None:
+    """Gather what a round needs to know of each feature in the working set."""
+    for k in range(size):
+        j = features[k]
+        slots[PULL, k] = wide[AT_REFERENCE, j]
+        slots[SUM, k] = moments[SUM_X, j]
+        slots[SHIFT, k] = moments[SHIFT_X, j]
+        slots[ROOT, k] = 1.0
+        if problem.standardized:
+            slots[ROOT, k] = variance(moments, totals, j, problem.centred)
+    for k in range(size):
+        slots[INVERSE, k] = 1.0 / slots[ROOT, k] if slots[ROOT, k] >= TINY else 0.0
+    for k in range(size):
+        slots[ROOT, k] = np.sqrt(slots[ROOT, k])
+        slots[UNIT, k] = np.sqrt(slots[INVERSE, k])
+
+
+@compiled_sums
+def fill_gradient(totals: Floats, slots: Floats, size: int, centred: bool) -> float:
+    """The gradient on the working set. Returns sqrt(D' G D / weight), the slack of the certificate."""
+    quadratic, away_sum, away_shift, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(size):
+        away = slots[THETA, k] - slots[REFERENCE, k]
+        quadratic += away * slots[DRIFT, k]
+        away_sum += away * slots[SUM, k]
+        away_shift += away * slots[SHIFT, k]
+        along_sum += slots[THETA, k] * slots[SUM, k]
+        along_shift += slots[THETA, k] * slots[SHIFT, k]
+    alpha, beta = tilt(totals, along_sum, along_shift, centred)
+    per = 1.0 / totals[WEIGHT]
+    for k in range(size):
+        known = slots[PULL, k] + slots[DRIFT, k]
+        slots[GRADIENT, k] = (known + slots[SHIFT, k] * alpha + slots[SUM, k] * beta) * per
+    return float(np.sqrt(curvature(totals, quadratic, away_sum, away_shift, centred)))
+
+
+@compiled_sums
+def fill_direction(
+    totals: Floats, slots: Floats, local: Floats, n_kept: int, size: int, centred: bool
+) -> tuple[float, float, float]:
+    """The direction q of a step on the support, and A q.
+
+    Returns q . g, q' G q / weight and |theta|^2 in the metric.
+    """
+    for k in range(n_kept):
+        slots[DIRECTION, k] = slots[INVERSE, k] * slots[GRADIENT, k]
+    for k in range(n_kept, size):
+        slots[DIRECTION, k] = 0.0
+    local_product(local, slots, DIRECTION, ALONG, n_kept, size)
+    slope, quadratic, along_sum, along_shift, extent = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(n_kept):
+        q, size_of_theta = slots[DIRECTION, k], slots[ROOT, k] * slots[THETA, k]
+        extent += size_of_theta * size_of_theta
+        slope += q * slots[GRADIENT, k]
+        quadratic += q * slots[ALONG, k]
+        along_sum += q * slots[SUM, k]
+        along_shift += q * slots[SHIFT, k]
+    return slope, curvature(totals, quadratic, along_sum, along_shift, centred), extent
+
+
+@compiled
+def aim(slots: Floats, n_kept: int, size: int, eta: float) -> tuple[float, float, float]:
+    """Where a gradient step of size eta leads, before projection.
+
+    Returns the smallest key on the support, the largest among the spare features, and the largest of all.
+    """
+    for k in range(size):
+        target = slots[THETA, k] - eta * (slots[INVERSE, k] * slots[GRADIENT, k])
+        slots[TARGET, k] = target
+        slots[KEY, k] = slots[ROOT, k] * abs(target)
+    lowest, highest, largest = np.inf, -1.0, 0.0
+    for k in range(n_kept):
+        lowest = min(lowest, slots[KEY, k])
+        largest = max(largest, slots[KEY, k])
+    for k in range(n_kept, size):
+        highest = max(highest, slots[KEY, k])
+    return lowest, highest, max(largest, highest)
+
+
+@compiled
+def choose(slots: Floats, features: Integers, chosen: Integers, size: int, sparsity: int, band: float) -> float:
+    """Mark the slots of the s largest keys: the projection, when nothing outside can be chosen.
+
+    Returns the smallest key among them. Keys within `band` of the cut are tied; ties go to the lowest feature.
+    """
+    n = min(sparsity, size)
+    cut = nth_largest(slots[KEY, :size], n)
+    for k in range(size):
+        chosen[k] = slots[KEY, k] > cut + band
+        n -= chosen[k]
+    while n > 0:
+        best = -1
+        for k in range(size):
+            tied = not chosen[k] and slots[KEY, k] >= cut - band
+            if tied and (best < 0 or features[k] < features[best]):
+                best = k
+        chosen[best] = 1
+        n -= 1
+    lowest = np.inf
+    for k in range(size):
+        if chosen[k]:
+            lowest = min(lowest, slots[KEY, k])
+    return lowest
+
+
+@compiled_sums
+def measure_change(
+    totals: Floats,
+    slots: Floats,
+    chosen: Integers,
+    local: Floats,
+    n_kept: int,
+    size: int,
+    eta: float,
+    centred: bool,
+) -> tuple[float, float, float]:
+    """The move of a step that changes the support, A times it, and what it does to the loss.
+
+    Away from the slots that enter or leave, the move is -eta times the direction, so A times it is
+    known but for those few columns. Returns |move|^2 in the metric, move . g and move' G move / weight.
+    """
+    for k in range(size):
+        slots[PRODUCT, k] = -eta * slots[ALONG, k]
+        slots[MOVE, k] = (slots[TARGET, k] if chosen[k] else 0.0) - slots[THETA, k]
+    for k in range(size):
+        if chosen[k] != (k < n_kept):
+            extra = slots[MOVE, k] + eta * slots[DIRECTION, k]
+            for m in range(size):
+                slots[PRODUCT, m] += local[k, m] * extra
+    length, slope, quadratic, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(size):
+        move = slots[MOVE, k]
+        length += (move * slots[ROOT, k]) * (move * slots[ROOT, k])
+        slope += move * slots[GRADIENT, k]
+        quadratic += move * slots[PRODUCT, k]
+        along_sum += move * slots[SUM, k]
+        along_shift += move * slots[SHIFT, k]
+    return length, slope, curvature(totals, quadratic, along_sum, along_shift, centred)
+
+
+@compiled_sums
+def stiffness(totals: Floats, slots: Floats, local: Floats, n_kept: int, centred: bool) -> float:
+    """The largest row sum of |G_kl| / (weight sigma_k sigma_l) on the support, which bounds its eigenvalues."""
+    weight = totals[WEIGHT]
+    worst = 0.0
+    for k in range(n_kept):
+        # G_kl = A_kl + a sum_x_l + b shift_l, as in curvature()
+        a, b = slots[SHIFT, k], slots[SUM, k] + weight * slots[SHIFT, k]
+        if centred:
+            a, b = -slots[SUM, k] / weight, 0.0
+        total = 0.0
+        for m in range(n_kept):
+            entry = local[k, m] + a * slots[SUM, m] + b * slots[SHIFT, m]
+            total += slots[UNIT, m] * abs(entry)
+        worst = max(worst, slots[UNIT, k] * total)
+    return float(worst / weight)
+
+
+@compiled
+def resting_step(
+    totals: Floats,
+    slots: Floats,
+    features: Integers,
+    chosen: Integers,
+    local: Floats,
+    n_kept: int,
+    size: int,
+    problem: Problem,
+) -> float:
+    """A step to try when the support feels no pull: |v|^2 / (v' G v) for v = theta.
+
+    At theta = 0, v is the gradient of the s features that pull hardest; the working set must hold them.
+    """
+    if n_kept == 0:
+        for k in range(size):
+            slots[KEY, k] = slots[UNIT, k] * abs(slots[GRADIENT, k])
+        band = TIE * np.max(slots[KEY, :size])
+        choose(slots, features, chosen, size, problem.sparsity, band)
+    for k in range(size):
+        if n_kept == 0:
+            slots[MOVE, k] = slots[INVERSE, k] * slots[GRADIENT, k] if chosen[k] else 0.0
+        else:
+            slots[MOVE, k] = slots[THETA, k]
+    local_product(local, slots, MOVE, PRODUCT, size, size)
+    length, quadratic, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0
+    for k in range(size):
+        move = slots[MOVE, k]
+        length += (move * slots[ROOT, k]) * (move * slots[ROOT, k])
+        quadratic += move * slots[PRODUCT, k]
+        along_sum += move * slots[SUM, k]
+        along_shift += move * slots[SHIFT, k]
+    bend = curvature(totals, quadratic, along_sum, along_shift, problem.centred)
+    return length / bend if bend > 0.0 else 0.0
