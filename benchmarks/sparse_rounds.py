@@ -143,6 +143,10 @@ def run_python(code, **environment):
     return float(result.stdout)
 
 
+IMPORTS = {
+    "import thresher": "import thresher",
+    "import SparseRegressor": "import thresher.estimators.sparse_regressor",
+}
 IMPORT = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
 FIRST_CALL = """
 import time
@@ -154,25 +158,30 @@ SparseRegressor(2).partial_fit(X, X[:, 0])
 print(time.perf_counter() - t)
 """
 PEAK = """
-import resource
 import numpy as np
 from thresher import SparseRegressor
+
+def high_water():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+
 d = {d}
 X = np.random.default_rng(0).standard_normal((600, d))
 SparseRegressor(20).partial_fit(X[:300, :50], X[:300, 0])
-for n in (64, 256):  # let BLAS take its own working memory first
-    X[:n].T @ X[:n, :500]
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+SparseRegressor(20).fit(X[:300, :500], X[:300, 0])  # BLAS takes its own working memory once
+with open("/proc/self/clear_refs", "w") as reset:
+    reset.write("5")
+before = high_water()
 model = SparseRegressor(20)
 for _ in range(3):
     model.partial_fit(X, X[:, 0])
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / (8 * d * d))
+print((high_water() - before) / (8 * d * d))
 """
 
 
 def start_up(repeats):
     rows = []
-    for what, code in (("import thresher", "import thresher"), ("import SparseRegressor", "import thresher.estimators.sparse_regressor")):
+    for what, code in IMPORTS.items():
         values = [run_python(IMPORT.format(code)) for _ in range(repeats)]
         rows.append({"what": what, "value": statistics.median(values), "unit": "s", "goal": ""})
     with tempfile.TemporaryDirectory() as cache:
@@ -204,7 +213,12 @@ def main():
     for d in (500,) if arguments.quick else (500, 2000, 4000):
         report(*ratios_to_dsyrk(d, ["paper, K = 5", "default, s = 20"], cores, repeats))
     report(against_plain_numpy(repeats), row_by_row(repeats), *start_up(repeats))
-    machine = {"processor": platform.machine(), "cores": cores, "python": platform.python_version(), "numpy": np.__version__}
+    machine = {
+        "processor": platform.machine(),
+        "cores": cores,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
     arguments.output.parent.mkdir(exist_ok=True)
     arguments.output.write_text(json.dumps({"machine": machine, "repeats": repeats, "rows": rows}, indent=2) + "\n")
 

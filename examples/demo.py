@@ -1,0 +1,104 @@
+"""Find 15 features among 1000 while 10,000 rows stream by.
+
+    make demo
+
+Draws the paper's weak-signal design (coefficients of standard deviation 0.2, noise 1), shows the error
+as rows arrive, then the recovered support beside the true one, as a table and as demo.png.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from thresher import SparseRegressor
+from thresher.streams.synthetic import SparseLinearStream
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+N_ROWS, N_FEATURES, N_ACTIVE, SPARSITY, BLOCK = 10_000, 1000, 15, 20, 100
+
+
+def run(stream, console):
+    """Stream the rows; returns the model and the error after each block."""
+    model, history, busy = SparseRegressor(SPARSITY), [], 0.0
+    with console.status("compiling (only the first time on a machine) ..."):
+        SparseRegressor(2).partial_fit(np.eye(5), np.arange(5.0))
+    columns = (
+        TextColumn("streaming"),
+        BarColumn(),
+        TextColumn("{task.completed:>6,.0f} of {task.total:,.0f} rows"),
+        TextColumn("{task.fields[speed]:>7,.0f} rows/s   squared error {task.fields[error]:.4f}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=N_ROWS, speed=0.0, error=float(stream.coef @ stream.coef))
+        for X, y in stream.blocks(N_ROWS, BLOCK):
+            start = time.perf_counter()
+            model.partial_fit(X, y)
+            busy += time.perf_counter() - start
+            error = float(((model.coef_ - stream.coef) ** 2).sum())
+            history.append((model.n_samples_seen_, error))
+            progress.update(task, advance=len(y), speed=model.n_samples_seen_ / busy, error=error)
+            if not console.is_terminal and model.n_samples_seen_ % 1000 == 0:
+                console.print(
+                    f"{model.n_samples_seen_:>6,} rows  {model.n_samples_seen_ / busy:>7,.0f} rows/s  "
+                    f"squared error {error:.4f}"
+                )
+    return model, np.array(history)
+
+
+def support_table(model, truth):
+    """True and recovered coefficients, largest first."""
+    table = Table(title=f"support after {model.n_samples_seen_:,} rows (s = {model.sparsity_})")
+    for name, justify in (("feature", "right"), ("true", "right"), ("recovered", "right"), ("", "left")):
+        table.add_column(name, justify=justify)
+    chosen = np.flatnonzero((truth != 0) | (model.coef_ != 0))
+    for j in sorted(chosen, key=lambda j: (-abs(truth[j]), -abs(model.coef_[j]))):
+        verdict = "found" if truth[j] and model.coef_[j] else "missed" if truth[j] else "spare"
+        style = {"found": "green", "missed": "red", "spare": "dim"}[verdict]
+        cells = [f"{value:.3f}" if value else "-" for value in (truth[j], model.coef_[j])]
+        table.add_row(str(j), *cells, verdict, style=style)
+    return table
+
+
+def draw(model, truth, history, path):
+    """Error against rows, and recovered against true coefficients."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    left.loglog(history[:, 0], history[:, 1], color="#1b6ca8")
+    rows = history[history[:, 0] >= 1000, 0]
+    left.loglog(rows, history[-1, 1] * N_ROWS / rows, "--", color="#999999", label="slope -1")
+    left.set(xlabel="rows", ylabel="squared error of the coefficients", title="error while streaming")
+    left.legend(frameon=False)
+    shown = np.flatnonzero((truth != 0) | (model.coef_ != 0))
+    shown = shown[np.argsort(truth[shown] + 1e-6 * model.coef_[shown])]
+    place = np.arange(len(shown))
+    right.axhline(0.0, color="#cccccc", linewidth=0.8)
+    right.plot(place, truth[shown], "o", mfc="none", mec="#222222", markersize=9, label="true")
+    right.plot(place, model.coef_[shown], ".", color="#d1495b", markersize=9, label="recovered")
+    right.set_xticks(place, [str(j) for j in shown], rotation=90, fontsize=8)
+    right.set(xlabel="feature", ylabel="coefficient", title="support: true and recovered")
+    right.legend(frameon=False)
+    figure.savefig(path, dpi=120)
+
+
+def main():
+    console = Console()
+    stream = SparseLinearStream(N_FEATURES, N_ACTIVE, signal=0.2, noise=1.0, seed=7)
+    model, history = run(stream, console)
+    console.print(support_table(model, stream.coef))
+    path = Path("demo.png")
+    draw(model, stream.coef, history, path)
+    found = np.count_nonzero((stream.coef != 0) & (model.coef_ != 0))
+    console.print(f"{found} of {N_ACTIVE} active features found; plot written to {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
