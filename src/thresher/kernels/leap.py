@@ -12,25 +12,25 @@ which is what it takes to prove that none of them leaves the support.
 
 import numpy as np
 
-from thresher.kernels._compile import compiled, compiled_sums
+from thresher.kernels._compile import compiled
 from thresher.kernels.certificate import LAST_STEP, REACH, TIE, WIDTH
-from thresher.kernels.gram import WEIGHT, Floats
-from thresher.kernels.problem import Problem, curvature
+from thresher.kernels.gram import Floats
+from thresher.kernels.problem import Problem
 from thresher.kernels.step import (
     ALONG,
+    BEND,
     DIRECTION,
     GRADIENT,
     INVERSE,
     PRODUCT,
     ROOT,
-    SHIFT,
-    SUM,
     TARGET,
     UNIT,
+    bend_direction,
     fill_direction,
     fill_gradient,
 )
-from thresher.kernels.working_set import DRIFT, THETA, local_product
+from thresher.kernels.working_set import DRIFT, THETA
 
 # With fewer steps there is nothing to save.
 FEWEST_TO_LEAP = 8
@@ -38,37 +38,6 @@ FEWEST_TO_LEAP = 8
 LARGEST_RATIO = 0.1
 # Terms below this share of the sum do not change it.
 NEGLIGIBLE = 1e-18
-
-
-@compiled_sums
-def next_term(totals: Floats, slots: Floats, local: Floats, n_kept: int, size: int, centred: bool) -> None:
-    """DIRECTION <- B DIRECTION, and ALONG with it."""
-    weight = totals[WEIGHT]
-    along_sum, along_shift = 0.0, 0.0
-    for k in range(n_kept):
-        along_sum += slots[DIRECTION, k] * slots[SUM, k]
-        along_shift += slots[DIRECTION, k] * slots[SHIFT, k]
-    alpha, beta = along_sum + weight * along_shift, along_shift
-    if centred:
-        alpha, beta = 0.0, -along_sum / weight
-    for k in range(n_kept):
-        product = slots[ALONG, k] + slots[SHIFT, k] * alpha + slots[SUM, k] * beta
-        slots[DIRECTION, k] = slots[INVERSE, k] * product / weight
-    local_product(local, slots, DIRECTION, ALONG, n_kept, size)
-
-
-@compiled_sums
-def term_size(totals: Floats, slots: Floats, n_kept: int, centred: bool) -> tuple[float, float]:
-    """|v| in the metric and sqrt(v' G v / weight), for v = DIRECTION."""
-    length, quadratic, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0
-    for k in range(n_kept):
-        v = slots[DIRECTION, k]
-        length += (v * slots[ROOT, k]) * (v * slots[ROOT, k])
-        quadratic += v * slots[ALONG, k]
-        along_sum += v * slots[SUM, k]
-        along_shift += v * slots[SHIFT, k]
-    energy = curvature(totals, quadratic, along_sum, along_shift, centred)
-    return float(np.sqrt(length)), float(np.sqrt(energy))
 
 
 @compiled
@@ -94,26 +63,29 @@ def leap(
         if steps[which, k] != eta:
             return 0
     slack = fill_gradient(totals, slots, size, problem.centred)
-    fill_direction(totals, slots, local, n_kept, size, problem.centred)
+    slope, bend, _ = fill_direction(totals, slots, local, n_kept, size, problem.centred)
 
     coefficient = n_steps * eta
     for k in range(size):
         slots[TARGET, k] = slots[THETA, k] - coefficient * slots[DIRECTION, k]
         slots[PRODUCT, k] = -coefficient * slots[ALONG, k]
-    length, energy = term_size(totals, slots, n_kept, problem.centred)
-    way, work = coefficient * length, coefficient * energy  # bounds on |theta_k - theta_0| in both norms
+    # Bounds on |theta_k - theta_0| for every k <= K, in the metric and in data space
+    way, work = coefficient * np.sqrt(slope), coefficient * np.sqrt(bend)
     for j in range(1, n_steps):
-        next_term(totals, slots, local, n_kept, size, problem.centred)
+        length = 0.0
+        for k in range(n_kept):  # the next power of B
+            slots[DIRECTION, k] = slots[INVERSE, k] * slots[BEND, k]
+            length += (slots[ROOT, k] * slots[DIRECTION, k]) * (slots[ROOT, k] * slots[DIRECTION, k])
+        bend = bend_direction(totals, slots, local, n_kept, size, problem.centred)
         coefficient *= -eta * (n_steps - j) / (j + 1)
         for k in range(size):
             slots[TARGET, k] -= coefficient * slots[DIRECTION, k]
             slots[PRODUCT, k] -= coefficient * slots[ALONG, k]
-        length, energy = term_size(totals, slots, n_kept, problem.centred)
-        term = abs(coefficient) * length
+        term = abs(coefficient) * np.sqrt(length)
         if j == 1 and not term <= LARGEST_RATIO * way:
             return 0
         way += term
-        work += abs(coefficient) * energy
+        work += abs(coefficient) * np.sqrt(bend)
         if term <= NEGLIGIBLE * way:
             break
 

@@ -25,6 +25,8 @@ from thresher.kernels.leap import FEWEST_TO_LEAP, leap
 from thresher.kernels.problem import Problem
 from thresher.kernels.step import (
     ALONG,
+    BEND,
+    GRADIENT,
     PRODUCT,
     TARGET,
     aim,
@@ -92,6 +94,7 @@ def run_round(
         scan_outside(gram, work, problem, numbers)
     numbers[CEILING], stiff = np.inf, -1.0
 
+    slack, loose = -1.0, False  # of the certificate; negative while the gradient is not known
     first = 0
     if steps.shape[1] >= FEWEST_TO_LEAP:
         first = leap(totals, slots, local, n_kept, size, steps, which, problem, numbers)
@@ -105,10 +108,11 @@ def run_round(
         again = problem.caution == np.inf
         exhausted = False  # the working set holds every feature that could be chosen
         searching, rejected = True, False
-        slack, slope, bend = 0.0, 0.0, 0.0
+        slope, bend = 0.0, 0.0
         while True:
             if searching:
-                slack = fill_gradient(totals, slots, size, centred)
+                if slack < 0.0:
+                    slack, loose = fill_gradient(totals, slots, size, centred), False
                 slope, bend, extent = fill_direction(totals, slots, local, n_kept, size, centred)
                 if automatic:
                     if stiff < 0.0:
@@ -130,13 +134,16 @@ def run_round(
                 bound = numbers[REACH] + numbers[WIDTH] * slack
                 lowest -= 2.0 * band
                 if bound > 0.0 and not problem.caution * (eta * bound) < lowest:
+                    if loose:  # the slack was only bounded; look again with the exact one
+                        loose, searching, slack = False, True, -1.0
+                        continue
                     limit = lowest / eta if eta > 0.0 else 0.0
                     found = widen(gram, work, coef, problem, numbers, slack, limit, again)
                     if found == TOO_MANY:
                         certified, exhausted, again = False, again, True
                         tallies[N_MOVED] += 1
                     if found != QUIET:
-                        size, searching = counts[SIZE], True
+                        size, searching, slack = counts[SIZE], True, -1.0
                         fill_round(moments, totals, wide, slots, features, size, problem)
                         continue
             if eta == 0.0:
@@ -163,12 +170,14 @@ def run_round(
                 keep(work, gram.counts[N_BUFFERED])
                 n_kept = counts[N_KEPT]
                 fill_round(moments, totals, wide, slots, features, size, problem)
-                numbers[CEILING], stiff = np.inf, -1.0
+                numbers[CEILING], stiff, slack = np.inf, -1.0, -1.0
             else:
                 for k in range(n_kept):
                     slots[THETA, k] = slots[TARGET, k]
                 for k in range(size):
                     slots[DRIFT, k] -= eta * slots[ALONG, k]
+                    slots[GRADIENT, k] -= eta * slots[BEND, k]
+                slack, loose = slack + eta * np.sqrt(bend), True  # triangle inequality in data space
                 if rejected:
                     # The same exchange would be tried and rejected again within this round.
                     numbers[CEILING] = eta

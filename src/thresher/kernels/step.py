@@ -17,9 +17,9 @@ PULL, SUM, SHIFT = 3, 4, 5  # A r - b, sum_x and shift of the feature
 ROOT, UNIT, INVERSE = 6, 7, 8  # sigma_j, 1 / sigma_j and its square (zero for a constant column), or ones
 GRADIENT = 9
 TARGET, KEY = 10, 11  # theta_j - eta g_j / sigma_j^2, and sigma_j |target_j|
-DIRECTION, ALONG = 12, 13  # g_j / sigma_j^2 on the support, and A times it
-MOVE, PRODUCT = 14, 15  # a change of theta, and A times it
-N_SLOT_ROWS = 16
+DIRECTION, ALONG, BEND = 12, 13, 14  # q: g_j / sigma_j^2 on the support, A q and G q / weight
+MOVE, PRODUCT = 15, 16  # a change of theta, and A times it
+N_SLOT_ROWS = 17
 
 
 @compiled
@@ -68,27 +68,42 @@ def fill_gradient(totals: Floats, slots: Floats, size: int, centred: bool) -> fl
 
 
 @compiled_sums
+def bend_direction(totals: Floats, slots: Floats, local: Floats, n_kept: int, size: int, centred: bool) -> float:
+    """ALONG = A q and BEND = G q / weight for the direction q. Returns q' G q / weight."""
+    local_product(local, slots, DIRECTION, ALONG, n_kept, size)
+    weight = totals[WEIGHT]
+    along_sum, along_shift = 0.0, 0.0
+    for k in range(n_kept):
+        along_sum += slots[DIRECTION, k] * slots[SUM, k]
+        along_shift += slots[DIRECTION, k] * slots[SHIFT, k]
+    alpha, beta = along_sum + weight * along_shift, along_shift
+    if centred:
+        alpha, beta = 0.0, -along_sum / weight
+    per = 1.0 / weight
+    for k in range(size):
+        slots[BEND, k] = (slots[ALONG, k] + slots[SHIFT, k] * alpha + slots[SUM, k] * beta) * per
+    bend = 0.0
+    for k in range(n_kept):
+        bend += slots[DIRECTION, k] * slots[BEND, k]
+    return float(max(bend, 0.0))
+
+
+@compiled_sums
 def fill_direction(
     totals: Floats, slots: Floats, local: Floats, n_kept: int, size: int, centred: bool
 ) -> tuple[float, float, float]:
-    """The direction q of a step on the support, and A q.
+    """The direction q = g / sigma^2 of a step on the support, with ALONG and BEND.
 
     Returns q . g, q' G q / weight and |theta|^2 in the metric.
     """
+    slope, extent = 0.0, 0.0
     for k in range(n_kept):
         slots[DIRECTION, k] = slots[INVERSE, k] * slots[GRADIENT, k]
+        slope += slots[DIRECTION, k] * slots[GRADIENT, k]
+        extent += (slots[ROOT, k] * slots[THETA, k]) * (slots[ROOT, k] * slots[THETA, k])
     for k in range(n_kept, size):
         slots[DIRECTION, k] = 0.0
-    local_product(local, slots, DIRECTION, ALONG, n_kept, size)
-    slope, quadratic, along_sum, along_shift, extent = 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(n_kept):
-        q, size_of_theta = slots[DIRECTION, k], slots[ROOT, k] * slots[THETA, k]
-        extent += size_of_theta * size_of_theta
-        slope += q * slots[GRADIENT, k]
-        quadratic += q * slots[ALONG, k]
-        along_sum += q * slots[SUM, k]
-        along_shift += q * slots[SHIFT, k]
-    return slope, curvature(totals, quadratic, along_sum, along_shift, centred), extent
+    return slope, bend_direction(totals, slots, local, n_kept, size, centred), extent
 
 
 @compiled

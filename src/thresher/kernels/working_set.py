@@ -40,7 +40,7 @@ class WorkingSet(NamedTuple):
     """Mutable arrays; d features, room for C of them, B buffered rows."""
 
     wide: Floats  # (3, d)
-    slots: Floats  # (16, C)
+    slots: Floats  # (17, C)
     features: Integers  # (C,), which feature sits in a slot
     chosen: Integers  # (C,), 1 for the slots that a projection keeps
     local: Floats  # (C, C)
