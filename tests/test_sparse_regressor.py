@@ -379,6 +379,7 @@ def test_a_step_that_raises_the_loss_warns_once_with_a_safe_value(rng):
     with pytest.warns(ConvergenceWarning, match="raised the loss") as caught:
         model.partial_fit(X[:300], y[:300])
     assert len(caught) == 1
+    assert caught[0].filename == __file__
     safe = float(str(caught[0].message).split("a step of ")[1].split()[0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -417,6 +418,22 @@ def test_interrupt_falls_between_blocks_and_loses_nothing():
     model.partial_fit(X[seen:], y[seen:])
     np.testing.assert_array_equal(model.coef_, SparseRegressor(5).partial_fit(X, y).coef_)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_ones_own_sees_the_interrupt():
+    X, y = SparseLinearStream(300, 5, seed=4).draw(60_000)
+    model, seen = SparseRegressor(5).partial_fit(X[:1], y[:1]), []
+    previous = signal.signal(signal.SIGINT, lambda signum, frame: seen.append(model.summary_.n_samples))
+    try:
+        timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        model.partial_fit(X[1:], y[1:])
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert model.n_samples_seen_ == 60_000
+    assert len(seen) == 1
+    assert seen[0] % 64 in (0, 60_000 % 64)  # blocks of 64 rows at d = 300
 
 
 def test_works_outside_the_main_thread(rng):

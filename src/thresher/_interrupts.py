@@ -9,28 +9,29 @@ from typing import Self
 class InterruptsDeferred:
     """Hold back SIGINT, so that no block of rows is counted twice or half.
 
-    Call `check` where the state is whole; it raises the KeyboardInterrupt that was held back. Leaving the block
-    does the same. Outside the main thread, where Python delivers no signals, this does nothing.
+    Call `check` where the state is whole: it lets the handler that was in place see a signal that was held
+    back, and the usual one raises KeyboardInterrupt. Leaving the block does the same. Outside the main
+    thread, where Python delivers no signals, this does nothing.
     """
 
     def __enter__(self) -> Self:
-        self._pending = False
-        self._previous = None
+        self._held: tuple[int, FrameType | None] | None = None
+        self._handler = None
         if threading.current_thread() is threading.main_thread():
             handler = signal.getsignal(signal.SIGINT)
-            if handler is signal.default_int_handler:
-                self._previous = handler
+            if callable(handler):
+                self._handler = handler
                 signal.signal(signal.SIGINT, self._hold)
         return self
 
     def _hold(self, signum: int, frame: FrameType | None) -> None:
-        self._pending = True
+        self._held = signum, frame
 
     def check(self) -> None:
-        """Raise the interrupt that was held back, if any."""
-        if self._pending:
-            self._pending = False
-            raise KeyboardInterrupt
+        """Deliver the signal that was held back, if any."""
+        if self._held is not None and self._handler is not None:
+            held, self._held = self._held, None
+            self._handler(*held)
 
     def __exit__(
         self,
@@ -38,7 +39,7 @@ class InterruptsDeferred:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
         if kind is None:
             self.check()

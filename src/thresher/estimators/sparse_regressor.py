@@ -1,6 +1,5 @@
 """Streaming sparse linear regression as a scikit-learn estimator."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -15,6 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._checks import check_range, check_weights
+from thresher._warnings import warn_caller
 from thresher.rounds.sparse import SparseRounds
 from thresher.rounds.step_size import StepSize, safe_step
 from thresher.summaries.gram import Gram
@@ -292,22 +292,17 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
         self._publish()
         self._warn_of_rises()
         if not settled and not self._warned:
-            warnings.warn(
+            warn_caller(
                 f"fit did not settle within max_iter={self.max_iter} rounds; the last one moved the coefficients "
                 f"by more than tol={self.tol:g}. Increase max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self
 
     def _clipped_sparsity(self, warn: bool) -> int:
         d = self.summary_.n_features
         if warn and self.sparsity > d and self.sparsity != DEFAULT_SPARSITY:
-            warnings.warn(
-                f"sparsity={self.sparsity} exceeds the number of columns; using {d}.",
-                UserWarning,
-                stacklevel=4,
-            )
+            warn_caller(f"sparsity={self.sparsity} exceeds the number of columns; using {d}.", UserWarning)
         return int(min(self.sparsity, d))
 
     def _adopt_parameters(self) -> None:
@@ -340,12 +335,11 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
         scale = np.broadcast_to(np.where(np.asarray(scale) > 0.0, scale, np.inf), len(moment))
         moment /= self.summary_.weight * np.outer(scale, scale)
         overflow = "; steps that overflow were not taken" if tallies["overflows"] else ""
-        warnings.warn(
+        warn_caller(
             f"step_size={self.step_size!r} raised the loss in {tallies['rises']} of {tallies['steps']} steps"
             f"{overflow}. On the rows so far, a step of {safe_step(moment, self.sparsity_):.3g} is safe; "
             "step_size='auto' finds safe steps by itself.",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
     # -- using the model -------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """How long a step is: a number, a schedule, or certified."""
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -12,15 +11,6 @@ StepSize = float | Callable[[int, int], float] | Literal["auto"]
 
 # What the kernels take for "find a step that certainly does not raise the loss".
 CERTIFIED = 0.0
-
-
-def check_step_size(step_size: object) -> None:
-    """Raise unless `step_size` is "auto", a callable (t, k), or a positive finite number."""
-    if (isinstance(step_size, str) and step_size == "auto") or callable(step_size):
-        return
-    if isinstance(step_size, bool) or not isinstance(step_size, Real):
-        raise TypeError(f"step_size must be 'auto', a positive number or a callable (t, k), got {step_size!r}")
-    _check_value(float(step_size), "step_size")
 
 
 def _check_value(value: float, name: str) -> None:
