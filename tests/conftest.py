@@ -1,3 +1,7 @@
+import os
+
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # or scikit-learn skips one of its checks
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings

@@ -31,6 +31,7 @@ from thresher.streams.synthetic import SparseLinearStream
         SparseRegressor(4, fit_intercept=False, standardize=False, n_steps=9),
     ]
 )
+@pytest.mark.filterwarnings("ignore:sparsity=:UserWarning")  # scikit-learn's data often have two columns
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
