@@ -29,7 +29,7 @@ def run(stream, console):
     """Stream the rows; returns the model and the error after each block."""
     model, history, busy = SparseRegressor(SPARSITY), [], 0.0
     with console.status("compiling (only the first time on a machine) ..."):
-        SparseRegressor(2).partial_fit(np.eye(5), np.arange(5.0))
+        SparseRegressor(2).partial_fit(np.tile(np.eye(5), (20, 1)), np.arange(100.0))
     columns = (
         TextColumn("streaming"),
         BarColumn(),
