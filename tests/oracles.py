@@ -44,6 +44,10 @@ def design(rng, kind, n, d):
     elif kind == "duplicated":
         for j in range(d // 3):
             X[:, d - 1 - j] = X[:, j]
+    elif kind == "late":  # some columns are constant at first
+        X[: n // 2, ::3] = 0.0
+    elif kind == "constant":
+        X[:, ::4] = 1.5
     elif kind == "scaled":
         X *= np.exp(rng.normal(size=d))
     return X

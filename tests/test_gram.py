@@ -61,6 +61,8 @@ def test_loss_and_gradient_equal_those_of_the_rows(rng):
     residual = X @ theta + b - y
     np.testing.assert_allclose(gram.loss(theta, b), w @ residual**2 / w.sum() / 2, rtol=1e-12)
     np.testing.assert_allclose(gram.gradient(theta, b), X.T @ (w * residual) / w.sum(), rtol=1e-11)
+    np.testing.assert_allclose(gram.gradient(theta, None), gram.gradient(theta, gram.best_intercept(theta)), rtol=1e-9)
+    np.testing.assert_allclose(gram.loss(theta, None), gram.loss(theta, gram.best_intercept(theta)), rtol=1e-12)
     best = (w @ y - w @ X @ theta) / w.sum()
     np.testing.assert_allclose(gram.best_intercept(theta), best, rtol=1e-12)
 
@@ -252,7 +254,7 @@ def test_bad_rows_are_named_and_change_nothing(arguments, message):
 
 
 def test_bad_construction_and_partners():
-    for d in (0, -1, 2.5, True):
+    for d in (0, -1, 2.5, True, "a", None, np.nan):
         with pytest.raises(ValueError, match="n_features"):
             Gram(d)
     with pytest.raises(ValueError, match="float64 or float32"):
@@ -275,6 +277,17 @@ def test_subtracting_what_was_never_absorbed_is_noticed(rng):
     b = Gram(3).absorb(100.0 * rng.standard_normal((20, 3)), np.zeros(20))
     with pytest.raises(ValueError, match="not part of this one"):
         a.subtract(b)
+    same_size = Gram(3).absorb(rng.standard_normal((50, 3)) + 100.0, np.zeros(50))
+    with pytest.raises(ValueError, match="not part of this one"):
+        a.subtract(same_size)
+
+
+def test_subtracting_all_but_weightless_rows_leaves_nothing(rng):
+    X, y, w = rows(rng, n=300)
+    whole = Gram(9).absorb(X, y, w).absorb(X[:5], y[:5], np.zeros(5))
+    left = whole.subtract(Gram(9).absorb(X, y, w))
+    assert (left.n_samples, left.weight) == (5, 0.0)
+    assert not left.comoment().any()
 
 
 def test_gram_that_does_not_fit_says_so(monkeypatch):

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from oracles import algorithm_1, design, last, smoothness
+from oracles import algorithm_1, design, keep_largest, last, smoothness
 from thresher import Cardinality, Gram
+from thresher.kernels import certificate
 from thresher.rounds import reference
 from thresher.rounds.sparse import SparseRounds
 from thresher.rounds.step_size import step_table
 
-KINDS = ["independent", "correlated", "duplicated", "scaled"]
+KINDS = ["independent", "correlated", "duplicated", "scaled", "late", "constant"]
 
 
 def stream(X, y, s, K, step_size, t0=0, round_size=1, centred=False, standardized=False, caution=1.0):
@@ -56,8 +57,74 @@ def test_equals_plain_numpy(seed, kind, d, share, K, eta, t0):
     assert_close(stream(X, y, s, K, eta, t0).coef, last(algorithm_1(X, y, s, K, eta, t0)))
 
 
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(KINDS),
+    d=st.integers(2, 40),
+    share=st.floats(0.02, 1.0),
+    K=st.sampled_from([1, 2, 5, 10]),
+    eta=st.floats(0.001, 1.0),
+    t0=st.integers(0, 60),
+)
+def test_equals_plain_numpy_for_2000_rounds(seed, kind, d, share, K, eta, t0):
+    rng = np.random.default_rng(seed)
+    X = design(rng, kind, 2000 + t0, d)
+    y = X[:, : min(3, d)].sum(axis=1) + rng.standard_normal(len(X))
+    s, eta = max(1, int(share * d)), eta / smoothness(X, t0)
+    assert_close(stream(X, y, s, K, eta, t0).coef, last(algorithm_1(X, y, s, K, eta, t0)))
+
+
+def test_weights_intercept_and_scales_equal_plain_numpy_on_prepared_rows(rng):
+    """At every round: the rows so far centred, scaled and weighted by hand, then one plain step."""
+    X, w = design(rng, "scaled", 300, 25) + 3.0, rng.integers(0, 4, 300).astype(float)
+    y = X[:, :3] @ [1.0, -2.0, 0.5] + rng.standard_normal(300)
+    rounds = SparseRounds(Gram(25), 5, True, True)
+    rounds.absorb(X, y, w, step_table(0.02, 1, 1, 2), 10)
+    theta = np.zeros(25)
+    for n in range(11, 301):
+        a, b, v = X[:n], y[:n], w[:n] / w[:n].sum()
+        Z, r = a - v @ a, b - v @ b
+        scale = np.sqrt(v @ Z**2)
+        for _ in range(2):
+            g = (Z / scale).T @ (v * (Z @ theta - r))
+            theta = keep_largest(scale * theta - 0.02 * g, 5) / scale
+    assert_close(rounds.coef * scale, theta * scale)
+    np.testing.assert_allclose(rounds.intercept, v @ b - v @ a @ theta, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("power", "standardized"), [(-498, True), (-300, True), (300, True), (498, True), (-200, False), (200, False)]
+)
+def test_certificate_survives_squares_that_overflow(power, standardized):
+    """Powers of two change no digit, so columns of size 1e150 must be treated like columns of size one."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = design(rng, "correlated", 600, 80)
+        y = 1e3 * (X[:, :4] @ [1.0, -0.5, 0.3, 0.2] + rng.standard_normal(600))
+        plain = stream(X, y, 5, 3, "auto", 0, 1, True, standardized).coef
+        scaled = stream(X * 2.0**power, y, 5, 3, "auto", 0, 1, True, standardized).coef
+        assert_close(scaled * 2.0**power, plain)
+
+
+def test_far_from_zero_the_reference_is_as_accurate_as_the_rounds(rng):
+    X = design(rng, "correlated", 200, 40) + 1e5
+    y = X[:, 0] - X[:, 20] + rng.standard_normal(200)
+    expected = follow_reference(X, y, 6, 3, "auto", 0, True, True)
+    assert_close(stream(X, y, 6, 3, "auto", 0, 1, True, True).coef, expected, 1e-6)
+
+
+def test_coefficients_may_span_thirteen_powers_of_ten(rng):
+    X = rng.standard_normal((300, 8))
+    y = 1e13 * X[:, 0] + 5e2 * X[:, 5]
+    expected = last(algorithm_1(X, y, 2, 5, 0.5, 100))
+    rounds = stream(X, y, 2, 5, 0.5, 100)
+    np.testing.assert_array_equal(np.flatnonzero(rounds.coef), np.flatnonzero(expected))
+    assert list(np.flatnonzero(expected)) == [0, 5]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_equals_plain_numpy_over_2000_rounds(rng, kind):
+def test_every_one_of_2000_rounds_equals_plain_numpy(rng, kind):
     d, s, K, t0 = 60, 8, 3, 30
     X = design(rng, kind, 2000 + t0, d) + 0.5
     y = X[:, :4] @ [1.0, -0.5, 0.3, 0.1] + rng.standard_normal(len(X))
@@ -167,13 +234,27 @@ def test_weakened_certificate_is_noticed(rng):
     assert np.abs(weak - sound).max() > 1e-3 * np.abs(sound).max()
 
 
-def test_bound_holds_for_every_feature(rng):
-    """Cauchy-Schwarz in data space: |g_j(theta)| <= |g_j(r)| + sqrt(G_jj) sqrt(D' G D), on the rows themselves."""
-    X, D, r = rng.standard_normal((40, 60)), rng.standard_normal(60), rng.standard_normal(60)
-    y = rng.standard_normal(40)
-    G = X.T @ X / 40
-    gap = np.abs(X.T @ (X @ (r + D) - y) / 40) - np.abs(X.T @ (X @ r - y) / 40)
-    assert np.all(gap <= np.sqrt(np.diag(G)) * np.sqrt(D @ G @ D) + 1e-12)
+@pytest.mark.parametrize(("centred", "standardized"), [(True, True), (False, True), (False, False)])
+def test_bound_holds_for_every_feature(rng, centred, standardized):
+    """What the kernel takes for an upper bound of |g_j| / sigma_j, against dense gradients from the rows."""
+    X = design(rng, "correlated", 150, 60) + 0.5
+    y = X[:, 0] - X[:, 9] + rng.standard_normal(150)
+    rounds = stream(X, y, 6, 3, 0.05 if standardized else 0.01, 20, 1, centred, standardized)
+    work, size = rounds._work, rounds._work.counts[0]
+    reference_point = np.zeros(60)
+    reference_point[work.features[:size]] = work.slots[1, :size]
+    Z, v = (X - X.mean(axis=0), y - y.mean()) if centred else (X, y)
+    scale = np.sqrt((Z**2).mean(axis=0)) if standardized else np.ones(60)
+
+    def pulls(theta):
+        return np.abs(Z.T @ (Z @ theta - v)) / len(Z) / scale
+
+    assert not np.array_equal(rounds.coef, reference_point)
+    slack = np.sqrt(np.mean((Z @ (rounds.coef - reference_point)) ** 2))
+    certificate.fill_strength(rounds.gram.arrays, work, rounds.problem, slack)
+    assert np.all(pulls(rounds.coef) <= work.wide[2] * (1.0 + 1e-10))
+    certificate.fill_strength(rounds.gram.arrays, work, rounds.problem, 0.0)
+    np.testing.assert_allclose(work.wide[2], pulls(reference_point), rtol=1e-9, atol=1e-12)
 
 
 @settings(max_examples=25)

@@ -331,17 +331,116 @@ BAD_PARAMETERS = [
     {"max_iter": 0},
     {"dtype": "int8"},
     {"step_size": lambda t, k: -1.0},
-    {"step_size": lambda t, k: np.nan if t > 40 else 0.1},
+    {"step_size": lambda t, k: np.nan if t > 1 else 0.1},
 ]
 
 
+CALLS = {
+    "partial_fit": lambda m: m.partial_fit(X0, Y0),
+    "fit": lambda m: m.fit(X0, Y0),
+    "fit_summary": lambda m: m.fit_summary(Gram(5).absorb(X0, Y0)),
+    "finish": lambda m: m.finish(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("parameters", BAD_PARAMETERS, ids=str)
-def test_bad_parameters_are_named(parameters):
+def test_bad_parameters_are_named_and_change_nothing(parameters, call):
     name = next(iter(parameters))
-    model = SparseRegressor(**({"sparsity": 2} | parameters))
-    with pytest.raises(ValueError, match=name):
-        model.partial_fit(X0, Y0)
-    assert not hasattr(model, "n_features_in_")
+    if call in ("fit", "fit_summary", "finish") and name == "step_size" and callable(parameters[name]):
+        parameters = {name: lambda t, k: -1.0}
+    good = {"sparsity": 2, "round_size": 20}
+    for fitted in (True, False) if call != "finish" else (True,):
+        model = SparseRegressor(**good)
+        if fitted:
+            model.partial_fit(X0[:, :5] + 1.0, Y0)
+        before = dict(vars(model))
+        state = pickle.dumps(model)
+        with pytest.raises((ValueError, TypeError), match=name):
+            CALLS[call](model.set_params(**parameters))
+        model.set_params(**{key: before[key] for key in parameters})
+        assert vars(model).keys() == before.keys()
+        assert pickle.dumps(model) == state
+
+
+def test_a_smaller_round_size_closes_the_overdue_round_first(rng):
+    X, y, _ = problem(rng)
+    model = SparseRegressor(4, round_size=7).partial_fit(X[:5], y[:5])
+    model.set_params(round_size=3, step_size=lambda t, k: 0.1).partial_fit(X[5:15], y[5:15])
+    assert model.n_rounds_ == 1 + (10 - 1) // 3
+
+
+def test_finish_sees_rows_of_the_warm_up(rng):
+    X, y, _ = problem(rng)
+    model = SparseRegressor(4, n_warmup=500).partial_fit(X[:50], y[:50]).finish()
+    first = model.coef_
+    assert model.n_rounds_ == 1
+    model.partial_fit(X[50:80], y[50:80]).finish()
+    assert model.n_rounds_ == 2
+    assert (model.coef_ != first).any()
+
+
+def test_intercept_always_belongs_to_the_coefficients(rng):
+    X, y, _ = problem(rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for rounds in range(1, 6):
+            model = SparseRegressor(4, max_iter=rounds, n_steps=1).fit(X, y)
+            np.testing.assert_allclose(model.intercept_, y.mean() - X.mean(axis=0) @ model.coef_, rtol=1e-9)
+    model = SparseRegressor(4, n_warmup=5000).fit(X[:400], y[:400]).set_params(sparsity=3)
+    model.partial_fit(X[400:401], y[400:401])
+    assert len(model.support_) == 3
+    np.testing.assert_allclose(model.intercept_, y[:400].mean() - X[:400].mean(axis=0) @ model.coef_, rtol=1e-9)
+
+
+def test_a_smaller_sparsity_keeps_what_matters_not_what_has_large_numbers(rng):
+    X = rng.standard_normal((300, 6))
+    y = 2.0 * X[:, 0] - 1.0 * X[:, 1] + 0.05 * X[:, 3] + 0.01 * rng.standard_normal(300)
+    X[:, 0] *= 1e4
+    model = SparseRegressor(3).partial_fit(X, y).set_params(sparsity=1)
+    model.partial_fit(X[:1], y[:1])
+    assert list(model.support_) == [0]
+    with pytest.warns(UserWarning, match="sparsity=9 exceeds"):
+        model.set_params(sparsity=9).partial_fit(X[:1], y[:1])
+
+
+def test_working_set_is_no_larger_than_the_gram():
+    model = SparseRegressor(200).fit(np.random.default_rng(0).standard_normal((400, 200)), np.arange(400.0))
+    assert model._rounds._work.local.nbytes <= 8 * 200**2
+
+
+def test_values_and_weights_that_would_overflow_are_refused(rng):
+    X, y, _ = problem(rng, d=5, active=2)
+    huge = X.copy()
+    huge[3, 2] = 1e155
+    for arguments in ((huge, y), (X, y * 1e155), (X, y, np.full(600, 1e307)), (X * 1e100, y, np.full(600, 1e150))):
+        for model in (SparseRegressor(2), SparseRegressor(2).partial_fit(X, y)):
+            before = pickle.dumps(model)
+            with pytest.raises(ValueError, match="rescale"):
+                model.partial_fit(*arguments)
+            assert pickle.dumps(model) == before
+    with pytest.raises(ValueError, match="overflow float32"):
+        SparseRegressor(2, dtype="float32").partial_fit(X * 1e10, y, np.full(600, 1e20))
+    weights = np.r_[0.0, np.ones(599)]
+    huge = X.copy()
+    huge[0] = 1e150
+    np.testing.assert_allclose(
+        SparseRegressor(2).fit(huge, y, weights).coef_, SparseRegressor(2).fit(X[1:], y[1:]).coef_, rtol=1e-9
+    )
+
+
+def test_numeric_strings_are_refused(rng):
+    for strings in (X0.astype(str), X0.astype(str).tolist()):
+        with pytest.raises(ValueError, match="strings"):
+            SparseRegressor(2).partial_fit(strings, Y0)
+
+
+def test_a_column_too_small_to_square_is_harmless(rng):
+    X, y, _ = problem(rng, d=4, active=2)
+    X[:, 1] *= 1e-170
+    for standardize in (True, False):
+        model = SparseRegressor(4, standardize=standardize).fit(X, y)
+        assert np.isfinite(model.coef_).all()
 
 
 def test_a_failing_schedule_leaves_a_fitted_model_as_it_was():

@@ -1,5 +1,6 @@
 """Checks of numbers that come from outside, before any state changes. Each error names the fault and the remedy."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-# float32 co-moments overflow when squares, summed over 10^8 rows, exceed 3e38.
-LARGEST_IN_FLOAT32 = 1e15
+# Squares of larger values, summed over 10^6 rows or more, would overflow the co-moments.
+LARGEST = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e151}
+LARGEST_WEIGHT = 1e300
+
+
+def check_positive_integer(value: Any, name: str) -> int:
+    """A positive int, or an error that names the parameter."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    return int(value)
 
 
 def as_real(values: Any, name: str) -> NDArray[np.floating[Any]]:
@@ -53,14 +62,21 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     return np.ascontiguousarray(weights)
 
 
-def check_range(values: NDArray[Any], dtype: np.dtype[Any]) -> None:
-    """Raise if float32 co-moments of these values could overflow."""
-    if dtype == np.float32 and values.size:
-        largest = max(float(values.max()), -float(values.min()))
-        if largest > LARGEST_IN_FLOAT32:
+def check_range(X: Any, y: Floats, weights: Floats | None, dtype: np.dtype[Any]) -> None:
+    """Raise if co-moments of these values could overflow."""
+    root = 1.0
+    if weights is not None:
+        with np.errstate(over="ignore"):
+            total = float(weights.sum())
+        if not total <= LARGEST_WEIGHT:
+            raise ValueError(f"sample_weight sums to {total:.3g}; rescale the weights.")
+        root = max(1.0, float(np.sqrt(weights.max())))
+    for name, values, limit in (("X", X, LARGEST[dtype]), ("y", y, LARGEST[np.dtype(np.float64)])):
+        largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+        if not largest <= limit / root:
             raise ValueError(
-                f"X holds values up to {largest:.3g}, whose co-moments overflow float32; rescale the columns "
-                "or use dtype=numpy.float64."
+                f"{name} holds values up to {largest:.3g}{' at large weights' if root > 1.0 else ''}, whose squares "
+                f"overflow {dtype}; rescale them{' or use float64' if dtype == np.float32 and name == 'X' else ''}."
             )
 
 
@@ -91,7 +107,7 @@ def check_rows(
     weights = check_weights(sample_weight, X.shape[0])
     check_finite(values, "X")
     check_finite(responses, "y")
-    check_range(values, dtype)
+    check_range(values, responses, weights, dtype)
     return X, np.ascontiguousarray(responses), weights
 
 

@@ -18,6 +18,9 @@ def available_bytes() -> int | None:
         group = Path("/sys/fs/cgroup")
         limit = int((group / "memory.max").read_text())
         used = int((group / "memory.current").read_text())
+        for line in (group / "memory.stat").read_text().splitlines():
+            if line.startswith("inactive_file "):  # page cache that is given back on demand
+                used -= int(line.split()[1])
         available = min(available, max(limit - used, 0))
     except (OSError, ValueError):
         pass

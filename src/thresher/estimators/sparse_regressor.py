@@ -1,5 +1,7 @@
 """Streaming sparse linear regression as a scikit-learn estimator."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -9,15 +11,16 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher._checks import check_range, check_weights
+from thresher._checks import LARGEST, check_range, check_weights
 from thresher._warnings import warn_caller
+from thresher.kernels.gram import all_within
 from thresher.rounds.sparse import SparseRounds
 from thresher.rounds.step_size import StepSize, safe_step
-from thresher.summaries.gram import Gram
+from thresher.summaries.gram import Gram, read_only
 
 Floats = NDArray[np.float64]
 
@@ -127,7 +130,7 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
         "round_size": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
-        "dtype": "no_validation",  # by the Gram
+        "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -173,20 +176,14 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
         -------
         self
         """
-        before = dict(vars(self))
-        try:
+        with self._unchanged_by_failure():
             self._check_parameters()
             first = not hasattr(self, "summary_")
             rows, responses, weights = self._check(X, y, sample_weight, reset=first)
             if first:
                 self._start(Gram(rows.shape[1], self.dtype))
-            check_range(rows.data if issparse(rows) else rows, self.summary_.dtype)
             self._adopt_parameters()
             steps = self._rounds.steps_for(rows.shape[0], self.step_size, self.n_steps, self.n_warmup, self.round_size)
-        except BaseException:  # as it was before the call
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         try:
             self._rounds.absorb(rows, responses, weights, steps, self.n_warmup, self.round_size)
         finally:  # an interrupt falls between blocks, and finished blocks count
@@ -199,43 +196,59 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
 
         Parameters and return value are those of ``partial_fit``.
         """
-        before = dict(vars(self))
-        try:
+        with self._unchanged_by_failure():
             self._check_parameters()
             rows, responses, weights = self._check(X, y, sample_weight, reset=True)
             if weights is not None and not weights.any():
                 raise ValueError("All sample weights are zero; at least one row must count.")
             summary = Gram(rows.shape[1], self.dtype)
             summary.absorb(rows, responses, weights)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self._settle(summary)
+            return self._settle(summary)
 
     def fit_summary(self, summary: Gram) -> Self:
         """Fit from cross-products alone: as ``fit`` on the rows that the summary has seen.
 
-        The summary is copied; ``partial_fit`` may go on from it.
+        The summary is copied, in its own dtype; ``partial_fit`` may go on from it.
         """
-        self._check_parameters()
-        if not isinstance(summary, Gram):
-            raise TypeError(f"summary must be a thresher.Gram, got {type(summary).__name__}")
-        if summary.weight == 0.0:
-            raise ValueError("The summary is empty: absorb rows with positive weight first.")
-        self.n_features_in_ = summary.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        return self._settle(summary.copy())
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            if not isinstance(summary, Gram):
+                raise TypeError(f"summary must be a thresher.Gram, got {type(summary).__name__}")
+            if summary.weight == 0.0:
+                raise ValueError("The summary is empty: absorb rows with positive weight first.")
+            self._forget_features(summary.n_features)
+            return self._settle(summary.copy())
 
     def finish(self) -> Self:
         """Close the current round: run one now if rows were absorbed since the last."""
         check_is_fitted(self, "summary_")
-        self._adopt_parameters()
-        if self._rounds.n_pending or self._rounds.n_rounds == 0:
-            self._rounds.run_round(self.step_size, self.n_steps)
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            self._adopt_parameters()
+            if not self._rounds.up_to_date:
+                self._rounds.run_round(self.step_size, self.n_steps)
             self._publish()
-            self._warn_of_rises()
+        self._warn_of_rises()
         return self
+
+    @contextmanager
+    def _unchanged_by_failure(self) -> Iterator[None]:
+        """Leave the model exactly as it was if the block fails.
+
+        Attributes are restored, not what they refer to: the block replaces the rounds or does not touch them.
+        """
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _forget_features(self, n_features: int) -> None:
+        """Take columns by number, as scikit-learn does for arrays."""
+        self.n_features_in_ = n_features
+        self.__dict__.pop("feature_names_in_", None)
 
     def _check_parameters(self) -> None:
         """Validate the parameters, unless they are the very objects that were validated before."""
@@ -247,9 +260,15 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Floats, Floats | None]:
         """Checked rows, responses and weights. Sets or checks the features seen."""
-        if not reset and self._is_plain(X, y):
+        dtype = self.summary_.dtype if hasattr(self, "summary_") and not reset else np.dtype(self.dtype)
+        plain = self._is_plain(X, y, LARGEST[dtype], reset)
+        if plain:
             rows, responses = X, y
+            if reset:
+                self._forget_features(X.shape[1])
         else:
+            if isinstance(X, list | tuple | np.ndarray) and np.asarray(X).dtype.kind in "US":
+                raise ValueError("X holds strings; pass numbers.")
             rows, responses = validate_data(
                 self,
                 X,
@@ -259,23 +278,30 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
                 dtype=[np.float64, np.float32],
                 y_numeric=True,
             )
+        responses = np.ascontiguousarray(responses, np.float64)
         weights = check_weights(sample_weight, rows.shape[0])
-        return rows, np.ascontiguousarray(responses, np.float64), weights
+        if not plain or weights is not None:
+            check_range(rows.data if issparse(rows) else rows, responses, weights, dtype)
+        return rows, responses, weights
 
-    def _is_plain(self, X: Any, y: Any) -> bool:
-        """Whether validate_data would pass these arrays on unchanged. Row by row, asking it costs most of the time."""
-        alike = (
+    def _is_plain(self, X: Any, y: Any, limit: float, reset: bool) -> bool:
+        """Whether X and y are arrays of numbers in range that validate_data would pass on unchanged.
+
+        Row by row, asking validate_data would cost most of the time.
+        """
+        return (
             type(X) is np.ndarray
             and type(y) is np.ndarray
             and X.dtype == y.dtype == np.float64
             and X.ndim == 2
-            and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
+            and X.size > 0
             and y.shape == X.shape[:1]
-            and not hasattr(self, "feature_names_in_")
+            and (reset or (X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_")))
+            and X.flags.c_contiguous
+            and y.flags.c_contiguous
+            and bool(all_within(read_only(X), limit))
+            and bool(all_within(read_only(y[None]), LARGEST[np.dtype(np.float64)]))
         )
-        with np.errstate(all="ignore"):
-            return alike and bool(np.isfinite(X.sum() + y.sum()))
 
     def _start(self, summary: Gram) -> None:
         """Begin with a summary and no estimate."""
@@ -283,6 +309,7 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
         self.sparsity_ = self._clipped_sparsity(warn=True)
         self.n_iter_ = 0
         self._warned = False
+        self._asked_sparsity = self.sparsity
         self._rounds = SparseRounds(summary, self.sparsity_, self.fit_intercept, self.standardize)
 
     def _settle(self, summary: Gram) -> Self:
@@ -307,8 +334,9 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
 
     def _adopt_parameters(self) -> None:
         """Let parameters that were set since the last call take effect, on the same summary and estimate."""
+        asked_anew, self._asked_sparsity = self.sparsity != self._asked_sparsity, self.sparsity
         problem = self._rounds.problem._replace(
-            sparsity=self._clipped_sparsity(warn=False),
+            sparsity=self._clipped_sparsity(warn=asked_anew),
             centred=self.fit_intercept,
             standardized=self.standardize,
         )
@@ -330,17 +358,19 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
         if self._warned or not (tallies["rises"] or tallies["overflows"]):
             return
         self._warned = True
-        scale = np.sqrt(self.summary_.variance(self.fit_intercept)) if self.standardize else 1.0
-        moment = self.summary_.comoment() if self.fit_intercept else self.summary_.second_moment()
-        scale = np.broadcast_to(np.where(np.asarray(scale) > 0.0, scale, np.inf), len(moment))
-        moment /= self.summary_.weight * np.outer(scale, scale)
         overflow = "; steps that overflow were not taken" if tallies["overflows"] else ""
         warn_caller(
             f"step_size={self.step_size!r} raised the loss in {tallies['rises']} of {tallies['steps']} steps"
-            f"{overflow}. On the rows so far, a step of {safe_step(moment, self.sparsity_):.3g} is safe; "
+            f"{overflow}. On the rows so far, a step of {self._safe_step():.3g} is safe; "
             "step_size='auto' finds safe steps by itself.",
             ConvergenceWarning,
         )
+
+    def _safe_step(self) -> float:
+        moment = self.summary_.comoment() if self.fit_intercept else self.summary_.second_moment()
+        moment /= self.summary_.weight
+        scale = self.summary_.variance(self.fit_intercept) if self.standardize else np.ones(len(moment))
+        return safe_step(moment, np.sqrt(scale), self.sparsity_)
 
     # -- using the model -------------------------------------------------------------------------------
 

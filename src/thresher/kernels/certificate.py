@@ -38,8 +38,9 @@ from thresher.kernels.working_set import (
     reload,
 )
 
-# Magnitudes this close, as a share of the largest, count as tied: rounding must not choose between equal columns.
-TIE = 1e-12
+# Magnitudes this close count as tied, as a share of themselves or of the largest one, whose rounding errors
+# they share: rounding must not choose between equal columns.
+TIE, ROUNDOFF = 1e-10, 1e-13
 # How many features the bound may fail to rule out before it is cheaper to move the reference.
 MAX_SUSPECTS = 12
 # Features beyond the support that a moved reference loads.
@@ -51,8 +52,17 @@ HEADROOM = 1.02
 # outside the working set; the largest step worth trying in this round; the last step taken.
 REACH, WIDTH, CEILING, LAST_STEP = 0, 1, 2, 3
 
+# Squares outside these are not trusted.
+SMALL, LARGE = 1e-290, 1e300
+
 # What `rule_out` found
 QUIET, LOADED, TOO_MANY = 0, 1, 2
+
+
+@compiled
+def tie_band(cut: float, largest: float) -> float:
+    """How far from the cut a magnitude counts as tied with it."""
+    return TIE * cut + ROUNDOFF * largest
 
 
 @compiled
@@ -86,7 +96,8 @@ def reach_within(
 ) -> bool:
     """Whether |g_j(r)| <= reach sigma_j and sqrt(G_jj / weight) <= width sigma_j for every feature outside.
 
-    Squares are compared, so that the loops need neither roots nor divisions.
+    Squares are compared, so that the loops need neither roots nor divisions; where they would overflow or
+    vanish, the answer is no.
     """
     weight = totals[WEIGHT]
     alpha, beta = reference_tilt(moments, totals, slots, features, size, problem.centred)
@@ -98,15 +109,17 @@ def reach_within(
             sum_x, shift = moments[SUM_X, j], moments[SHIFT_X, j]
             g = wide[OUTSIDE, j] * (wide[AT_REFERENCE, j] + shift * alpha + sum_x * beta)
             about = mean * (sum_x * sum_x) + zero * ((2.0 * sum_x + weight * shift) * shift)
-            n_beyond += g * g > squared * (moments[SUM_XX, j] + about)
+            limit = squared * (moments[SUM_XX, j] + about)
+            n_beyond += (g * g > limit) | (limit > LARGE) | ((limit < SMALL) & (g != 0.0))
     else:
-        squared *= weight
         widest = width * width * weight
+        if not widest < LARGE:
+            return False
         for j in range(d):
             sum_x, shift = moments[SUM_X, j], moments[SHIFT_X, j]
             g = wide[OUTSIDE, j] * (wide[AT_REFERENCE, j] + shift * alpha + sum_x * beta)
             about = mean * (sum_x * sum_x) + zero * ((2.0 * sum_x + weight * shift) * shift)
-            n_beyond += g * g > squared
+            n_beyond += abs(g) > reach * weight
             n_beyond += moments[SUM_XX, j] + about > widest
     return n_beyond == 0
 
@@ -217,7 +230,7 @@ def rebase(gram: GramArrays, work: WorkingSet, coef: Floats, problem: Problem, n
         strength[work.features[k]] = -1.0  # in anyway, so out of the contest
     room = min(n_wanted, work.features.shape[0], d) - n_kept
     cut = nth_largest(strength, room) if room > 0 else np.inf
-    band = TIE * np.max(strength)
+    band = tie_band(cut, np.max(strength)) if room > 0 else 0.0
     wanted = np.zeros(d, np.bool_)
     for j in range(d):
         if room > 0 and strength[j] > cut + band:

@@ -27,7 +27,7 @@ SHIFT_X, SUM_X, SUM_XX, CROSS = 0, 1, 2, 3
 # Places in GramArrays.totals
 WEIGHT, SHIFT_Y, SUM_Y, SUM_YY = 0, 1, 2, 3
 # Places in GramArrays.counts
-N_SAMPLES, N_BUFFERED, N_SHIFTS = 0, 1, 2
+N_SAMPLES, N_BUFFERED = 0, 1
 
 # The shift moves when the mean is further from it than this share of the second moment about it.
 DRIFT_SHARE = 0.1
@@ -41,7 +41,7 @@ class GramArrays(NamedTuple):
     buffer_y: Floats  # (B,)
     moments: Floats  # (4, d): shift, sum w z, sum w z^2 over all rows; sum w z v over folded rows
     totals: Floats  # (4,): weight, shift of y, sum w v, sum w v^2 over all rows
-    counts: Integers  # (3,): rows, rows in the buffer, how often the shift moved
+    counts: Integers  # (2,): rows, rows in the buffer
 
 
 @compiled
@@ -66,8 +66,15 @@ def absorb_row(
         for j in range(d):
             moments[SHIFT_X, j] = X[i, j]
         totals[SHIFT_Y] = y[i]
-    root = np.sqrt(weight)
     slot = counts[N_BUFFERED]
+    counts[N_SAMPLES] += 1
+    counts[N_BUFFERED] += 1
+    if weight == 0.0:  # a row that does not count may be so far away that zero times it is not zero
+        for j in range(d):
+            buffer[slot, j] = 0.0
+        buffer_y[slot] = 0.0
+        return
+    root = np.sqrt(weight)
     for j in range(d):
         z = X[i, j] - moments[SHIFT_X, j]
         buffer[slot, j] = root * z
@@ -78,8 +85,6 @@ def absorb_row(
     totals[WEIGHT] += weight
     totals[SUM_Y] += weight * v
     totals[SUM_YY] += weight * v * v
-    counts[N_SAMPLES] += 1
-    counts[N_BUFFERED] += 1
 
 
 @compiled
@@ -115,7 +120,6 @@ def recentre(gram: GramArrays) -> None:
     move_y = shift_y - totals[SHIFT_Y]
     totals[SHIFT_Y] = shift_y
     translate(gram, move, move_y)
-    gram.counts[N_SHIFTS] += 1
 
 
 @compiled
@@ -185,3 +189,13 @@ def fold_cross(buffer: Floats, buffer_y: Floats, moments: Floats, n: int) -> Non
     for i in range(n):
         for j in range(buffer.shape[1]):
             moments[CROSS, j] += buffer_y[i] * buffer[i, j]
+
+
+@compiled
+def all_within(X: Floats, limit: float) -> bool:
+    """Whether every entry is a number of size at most `limit`, in one pass."""
+    n_beyond = 0
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            n_beyond += not abs(X[i, j]) <= limit
+    return n_beyond == 0

@@ -13,7 +13,7 @@ which is what it takes to prove that none of them leaves the support.
 import numpy as np
 
 from thresher.kernels._compile import compiled
-from thresher.kernels.certificate import LAST_STEP, REACH, TIE, WIDTH
+from thresher.kernels.certificate import LAST_STEP, REACH, WIDTH, tie_band
 from thresher.kernels.gram import Floats
 from thresher.kernels.problem import Problem
 from thresher.kernels.step import (
@@ -96,7 +96,7 @@ def leap(
     for k in range(n_kept, size):
         pull = max(pull, slots[UNIT, k] * abs(slots[GRADIENT, k]))
     reach = problem.caution * (eta * (pull + numbers[WIDTH] * work))
-    if not reach < lowest - way - 2.0 * TIE * (largest + way):
+    if not reach < lowest - way - 2.0 * tie_band(lowest, largest + way):
         return 0
     for k in range(n_kept):
         slots[THETA, k] = slots[TARGET, k]

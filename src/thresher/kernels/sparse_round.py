@@ -11,12 +11,12 @@ from thresher.kernels.certificate import (
     LAST_STEP,
     QUIET,
     REACH,
-    TIE,
     TOO_MANY,
     WIDTH,
     reach_within,
     rebase,
     scan_outside,
+    tie_band,
     usual_size,
     widen,
 )
@@ -38,7 +38,7 @@ from thresher.kernels.step import (
     resting_step,
     stiffness,
 )
-from thresher.kernels.step_grid import ROUNDING, on_grid
+from thresher.kernels.step_grid import RESTING, ROUNDING, SHRINK, STABLE, on_grid
 from thresher.kernels.working_set import DRIFT, N_KEPT, SIZE, STALE, THETA, WorkingSet, keep
 
 # Places in `tallies`: steps; those without any work of order d s; moved references; steps after which the
@@ -46,14 +46,6 @@ from thresher.kernels.working_set import DRIFT, N_KEPT, SIZE, STALE, THETA, Work
 N_STEPS, N_CERTIFIED, N_MOVED, N_RISES, N_OVERFLOWS, N_LEAPS = 0, 1, 2, 3, 4, 5
 N_TALLIES = 6
 
-# A step that is rejected shrinks at least by this factor, so that the search ends.
-SHRINK = 0.9
-# A support that would move by less than this, relatively, rests: what pulls it is rounding, and the
-# direction of rounding must not decide how far to look for better features.
-RESTING = 1e-10
-# Certified steps stay below this over the largest eigenvalue on the support. Below 2 the steps of a round are
-# contractions there, so rounding errors do not grow.
-STABLE = 1.9
 # REACH and WIDTH shrink as rows come in: after this many rows they are tightened even where they hold.
 ROWS_PER_SCAN = 16
 
@@ -125,10 +117,11 @@ def run_round(
                     eta = min(on_grid(eta), numbers[CEILING])
                 searching = False
             lowest, highest, largest = aim(slots, n_kept, size, eta)
-            band = TIE * largest
+            band = tie_band(lowest, largest)
             changed = n_kept < min(problem.sparsity, size) or not highest + band < lowest
             if changed:
-                lowest = choose(slots, features, chosen, size, problem.sparsity, band)
+                lowest = choose(slots, features, chosen, size, problem.sparsity, largest)
+                band = tie_band(lowest, largest)
 
             if not exhausted and size < d:
                 bound = numbers[REACH] + numbers[WIDTH] * slack
@@ -163,14 +156,19 @@ def run_round(
                 tallies[N_RISES] += 1
 
             if changed:
+                exchanged = False
                 for k in range(size):
                     slots[THETA, k] = slots[TARGET, k] if chosen[k] else 0.0
                     slots[DRIFT, k] += slots[PRODUCT, k]
                     coef[features[k]] = slots[THETA, k]
+                    chosen[k] = slots[THETA, k] != 0.0
+                    exchanged |= chosen[k] != (k < n_kept)
                 keep(work, gram.counts[N_BUFFERED])
                 n_kept = counts[N_KEPT]
                 fill_round(moments, totals, wide, slots, features, size, problem)
-                numbers[CEILING], stiff, slack = np.inf, -1.0, -1.0
+                stiff, slack = -1.0, -1.0
+                if exchanged:
+                    numbers[CEILING], rejected = np.inf, False
             else:
                 for k in range(n_kept):
                     slots[THETA, k] = slots[TARGET, k]
@@ -178,9 +176,9 @@ def run_round(
                     slots[DRIFT, k] -= eta * slots[ALONG, k]
                     slots[GRADIENT, k] -= eta * slots[BEND, k]
                 slack, loose = slack + eta * np.sqrt(bend), True  # triangle inequality in data space
-                if rejected:
-                    # The same exchange would be tried and rejected again within this round.
-                    numbers[CEILING] = eta
+            if rejected:
+                # The same exchange would be tried and rejected again within this round.
+                numbers[CEILING] = eta
             numbers[LAST_STEP] = eta
             tallies[N_STEPS] += 1
             tallies[N_CERTIFIED] += certified

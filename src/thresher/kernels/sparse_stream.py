@@ -18,8 +18,8 @@ from thresher.kernels.problem import Problem
 from thresher.kernels.sparse_round import run_round
 from thresher.kernels.working_set import N_KEPT, SIZE, STALE, WorkingSet, follow_row
 
-# Places in `progress`
-N_ROUNDS, N_PENDING = 0, 1
+# Places in `progress`: rounds done, rows that wait for the next, rows seen by the last.
+N_ROUNDS, N_PENDING, N_AT_ROUND = 0, 1, 2
 
 
 @compiled
@@ -66,11 +66,14 @@ def run_rows(
             follow_row(buffer, buffer_y, wide, slots, features, local, rows, status[SIZE], newest)
         if counts[N_SAMPLES] > n_warmup:
             progress[N_PENDING] += 1
-            if progress[N_PENDING] == round_size:
+            if progress[N_PENDING] >= round_size:
                 which = min(n_done, steps.shape[0] - 1)
                 run_round(gram, work, coef, steps, which, problem, numbers, tallies)
                 n_done += 1
                 progress[N_ROUNDS] += 1
                 progress[N_PENDING] = 0
-        if problem.centred and progress[N_PENDING] == 0:
-            intercept[0] = best_intercept(moments, totals, coef, features, status[N_KEPT])
+                progress[N_AT_ROUND] = counts[N_SAMPLES]
+                if problem.centred:
+                    intercept[0] = best_intercept(moments, totals, coef, features, status[N_KEPT])
+        elif problem.centred and progress[N_ROUNDS] == 0:
+            intercept[0] = best_intercept(moments, totals, coef, features, 0)  # the mean

@@ -7,7 +7,7 @@ theta_j - eta g_j / sigma_j^2, keeping the largest sigma_j |theta_j|; without st
 import numpy as np
 
 from thresher.kernels._compile import compiled, compiled_sums
-from thresher.kernels.certificate import TIE, nth_largest
+from thresher.kernels.certificate import nth_largest, tie_band
 from thresher.kernels.gram import SHIFT_X, SUM_X, WEIGHT, Floats, Integers
 from thresher.kernels.problem import TINY, Problem, curvature, tilt, variance
 from thresher.kernels.working_set import AT_REFERENCE, DRIFT, REFERENCE, THETA, local_product
@@ -126,13 +126,14 @@ def aim(slots: Floats, n_kept: int, size: int, eta: float) -> tuple[float, float
 
 
 @compiled
-def choose(slots: Floats, features: Integers, chosen: Integers, size: int, sparsity: int, band: float) -> float:
+def choose(slots: Floats, features: Integers, chosen: Integers, size: int, sparsity: int, largest: float) -> float:
     """Mark the slots of the s largest keys: the projection, when nothing outside can be chosen.
 
-    Returns the smallest key among them. Keys within `band` of the cut are tied; ties go to the lowest feature.
+    Returns the smallest key among them. Ties go to the lowest feature.
     """
     n = min(sparsity, size)
     cut = nth_largest(slots[KEY, :size], n)
+    band = tie_band(cut, largest)
     for k in range(size):
         chosen[k] = slots[KEY, k] > cut + band
         n -= chosen[k]
@@ -222,8 +223,7 @@ def resting_step(
     if n_kept == 0:
         for k in range(size):
             slots[KEY, k] = slots[UNIT, k] * abs(slots[GRADIENT, k])
-        band = TIE * np.max(slots[KEY, :size])
-        choose(slots, features, chosen, size, problem.sparsity, band)
+        choose(slots, features, chosen, size, problem.sparsity, np.max(slots[KEY, :size]))
     for k in range(size):
         if n_kept == 0:
             slots[MOVE, k] = slots[INVERSE, k] * slots[GRADIENT, k] if chosen[k] else 0.0

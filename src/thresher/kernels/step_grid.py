@@ -1,9 +1,17 @@
-"""Certified steps live on a coarse grid."""
+"""How certified steps are chosen: the constants, and the coarse grid they live on."""
 
 import math
 
 from thresher.kernels._compile import compiled
 
+# A step that is rejected shrinks at least by this factor, so that the search ends.
+SHRINK = 0.9
+# A support that would move by less than this, relatively, rests: what pulls it is rounding, and the
+# direction of rounding must not decide how far to look for better features.
+RESTING = 1e-10
+# Steps stay below this over the largest eigenvalue on the support. Below 2 the steps of a round are
+# contractions there, so rounding errors do not grow.
+STABLE = 1.9
 # How far above the condition of the descent lemma a step may be: rounding, nothing more.
 ROUNDING = 1e-9
 

@@ -9,16 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.kernels.step_grid import ROUNDING, on_grid
+from thresher.kernels.step_grid import RESTING, ROUNDING, SHRINK, STABLE, on_grid
 
 Floats = NDArray[np.float64]
-
-# A rejected step shrinks at least by this factor.
-SHRINK = 0.9
-# A step stays below this over the largest row sum of |G| on the support.
-STABLE = 1.9
-# An estimate that would move by less than this, relatively, rests.
-RESTING = 1e-10
 
 
 class Summary(Protocol):
@@ -26,8 +19,7 @@ class Summary(Protocol):
 
     @property
     def weight(self) -> float: ...
-    def gradient(self, coef: Floats, intercept: float = 0.0) -> Floats: ...
-    def best_intercept(self, coef: Floats) -> float: ...
+    def gradient(self, coef: Floats, intercept: float | None = 0.0) -> Floats: ...
     def variance(self, centred: bool = True) -> Floats: ...
 
 
@@ -48,7 +40,7 @@ def run_round(
 ) -> Floats:
     """K steps of theta <- P(theta - eta g(theta)), Algorithm 1 lines 4 to 6, with eta from `steps`.
 
-    A step of zero asks for the certified one. With `centred`, the intercept is the best one for theta at
+    A step of zero asks for the certified one. With `centred`, the intercept is the best one for theta (None) at
     every step. With `standardized`, the step is taken in units of each column's scale sigma: theta, seen as
     sigma * theta, has gradient g / sigma.
     """
@@ -59,8 +51,7 @@ def run_round(
 
     def gradient(scaled: Floats) -> Floats:
         coef = inverse * scaled
-        intercept = summary.best_intercept(coef) if centred else 0.0
-        return inverse * summary.gradient(coef, intercept)
+        return inverse * summary.gradient(coef, None if centred else 0.0)
 
     scaled = scale * theta
     ceiling = np.inf

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher._interrupts import InterruptsDeferred
+from thresher._memory import require_bytes
 from thresher.kernels import sparse_round, sparse_stream
 from thresher.kernels.certificate import LAST_STEP, SPARE
 from thresher.kernels.problem import Problem
@@ -18,7 +19,7 @@ from thresher.kernels.sparse_round import (
     N_STEPS,
     N_TALLIES,
 )
-from thresher.kernels.sparse_stream import N_PENDING, N_ROUNDS
+from thresher.kernels.sparse_stream import N_AT_ROUND, N_PENDING, N_ROUNDS
 from thresher.kernels.step import N_SLOT_ROWS
 from thresher.kernels.working_set import OUTSIDE, STALE, WorkingSet
 from thresher.rounds.step_size import StepSize, step_table
@@ -56,9 +57,15 @@ class SparseRounds:
     ) -> None:
         Cardinality(sparsity)  # checks it
         d = gram.n_features
-        capacity = -(-(2 * sparsity + SPARE) // 8) * 8  # whole vector registers
+        capacity = -(-min(2 * sparsity + SPARE, d) // 8) * 8  # whole vector registers
+        block = gram.arrays.buffer.shape[0]
+        require_bytes(
+            8 * capacity * (capacity + block),
+            f"A working set for sparsity {sparsity}",
+            "Use a smaller sparsity.",
+        )
         self.gram = gram
-        self.problem = Problem(sparsity, centred, standardized, caution)
+        self.problem = Problem(int(sparsity), bool(centred), bool(standardized), float(caution))
         self.coef = np.zeros(d)
         self._intercept = np.zeros(1)
         self._work = WorkingSet(
@@ -67,13 +74,13 @@ class SparseRounds:
             features=np.zeros(capacity, np.int64),
             chosen=np.zeros(capacity, np.int64),
             local=np.zeros((capacity, capacity)),
-            rows=np.zeros((gram.arrays.buffer.shape[0], capacity)),
+            rows=np.zeros((block, capacity)),
             counts=np.zeros(3, np.int64),
         )
         self._work.wide[OUTSIDE] = 1.0
         self._numbers = np.zeros(4)
         self._tallies = np.zeros(N_TALLIES, np.int64)
-        self._progress = np.zeros(2, np.int64)
+        self._progress = np.zeros(3, np.int64)
         self._n_followed = -1  # rows of the summary that the working set describes
 
     @property
@@ -90,6 +97,11 @@ class SparseRounds:
     def n_pending(self) -> int:
         """Rows absorbed since the last round."""
         return int(self._progress[N_PENDING])
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the last round has seen every row."""
+        return int(self._progress[N_AT_ROUND]) == self.gram.n_samples
 
     @property
     def last_step(self) -> float:
@@ -111,8 +123,9 @@ class SparseRounds:
 
     def steps_for(self, n_rows: int, step_size: StepSize, n_steps: int, n_warmup: int, round_size: int) -> Floats:
         """The table of step sizes for the rounds that fall into the next `n_rows` rows."""
-        warming = max(n_warmup - self.gram.n_samples, 0)
-        n_rounds = (self.n_pending + max(n_rows - warming, 0)) // round_size
+        n_past = n_rows - max(n_warmup - self.gram.n_samples, 0)  # rows past the warm-up
+        until_first = max(round_size - self.n_pending, 1)
+        n_rounds = 0 if n_past < until_first else 1 + (n_past - until_first) // round_size
         return step_table(step_size, self.n_rounds + 1, n_rounds, n_steps)
 
     def absorb(
@@ -136,8 +149,8 @@ class SparseRounds:
                     self._intercept,
                     *block,
                     steps[self.n_rounds - first :] if len(steps) > 1 else steps,
-                    n_warmup,
-                    round_size,
+                    int(n_warmup),
+                    int(round_size),
                     self.problem,
                     self._numbers,
                     self._tallies,
@@ -166,9 +179,13 @@ class SparseRounds:
             )
             self._progress[N_ROUNDS] += 1
             self._progress[N_PENDING] = 0
-            if self.problem.centred:
-                self._intercept[0] = self.gram.best_intercept(self.coef)
+            self._progress[N_AT_ROUND] = self.gram.n_samples
+            self._update_intercept()
         return self
+
+    def _update_intercept(self) -> None:
+        if self.problem.centred:
+            self._intercept[0] = self.gram.best_intercept(self.coef)
 
     def settle(self, step_size: StepSize, n_steps: int, tol: float, max_rounds: int) -> bool:
         """Rounds on this one summary until a round moves nothing by more than `tol`, relatively.
@@ -189,18 +206,26 @@ class SparseRounds:
 
     def _refit(self, scale: Floats) -> None:
         """Least squares on the support (the shortest solution, in units of the scales, if not unique)."""
-        support = np.flatnonzero(self.coef)
+        support = np.flatnonzero((self.coef != 0.0) & (scale > 0.0))
+        if not len(support):
+            return
         matrix, vector = self.gram.normal_equations(support, self.problem.centred)
         unit = 1.0 / scale[support]
         solution = np.linalg.lstsq(unit[:, None] * matrix * unit, unit * vector, rcond=1e-12)[0]
         self.coef[support] = unit * solution
         self._work.counts[STALE] = 1
+        self._update_intercept()
 
     def changed_to(self, problem: Problem) -> "SparseRounds":
-        """The same summary and estimate, for another problem."""
+        """The same summary and estimate, for another problem; what does not fit into it is projected."""
         result = SparseRounds(self.gram, *problem)
-        result.coef = Cardinality(problem.sparsity).project(self.coef)
-        result._intercept, result._progress = self._intercept, self._progress
+        scale = np.sqrt(self.gram.variance(problem.centred)) if problem.standardized else 1.0
+        kept = Cardinality(problem.sparsity).project(scale * self.coef) != 0.0
+        result.coef = np.where(kept, self.coef, 0.0)
+        result._update_intercept()
+        result._progress[:] = self._progress
+        result._tallies[:] = self._tallies
+        result._numbers[LAST_STEP] = self._numbers[LAST_STEP]
         return result
 
     def _follow_summary(self) -> None:

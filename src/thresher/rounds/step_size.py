@@ -35,12 +35,16 @@ def step_table(step_size: StepSize, first_round: int, n_rounds: int, n_steps: in
     return table
 
 
-def safe_step(second_moment: Floats, sparsity: int) -> float:
+def safe_step(second_moment: Floats, scale: Floats, sparsity: int) -> float:
     """A step that cannot raise the loss between any two s-sparse points: 1 / L on 2s-sparse vectors.
 
-    L is bounded by the largest row sum of the 2s largest magnitudes (Gershgorin, on every 2s x 2s submatrix).
+    L is bounded by the largest row sum of the 2s largest |G_jk| / (scale_j scale_k): Gershgorin, on every 2s x 2s
+    submatrix at once. Columns of scale zero cannot move and do not count.
     """
-    width = min(2 * sparsity, second_moment.shape[0])
-    magnitudes = np.sort(np.abs(second_moment), axis=1)[:, -width:]
-    bound = float(magnitudes.sum(axis=1).max())
+    d = len(second_moment)
+    width, bound = min(2 * sparsity, d), 0.0
+    unit = np.divide(1.0, scale, out=np.zeros(d), where=scale > 0.0)
+    for start in range(0, d, 64):
+        rows = np.abs(second_moment[start : start + 64] * unit) * unit[start : start + 64, None]
+        bound = max(bound, float(np.partition(rows, d - width, axis=1)[:, d - width :].sum(axis=1).max()))
     return 1.0 / bound if bound > 0.0 else np.inf

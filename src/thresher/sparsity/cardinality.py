@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.kernels.certificate import TIE
+from thresher._checks import check_positive_integer
+from thresher.kernels.certificate import tie_band
 
 Floats = NDArray[np.float64]
 
@@ -15,8 +16,9 @@ class Cardinality:
     r"""The set :math:`\{\theta : \|\theta\|_0 \le s\}` and the projection onto it.
 
     ``project`` solves :math:`\min_\phi \|\phi - \theta\|_2` over the set: it keeps the s entries of largest
-    magnitude and sets the others to zero. Magnitudes that differ by less than 1e-12 of the largest count as
-    tied, and ties go to the lowest index: rounding must not choose between two equal columns. O(d) time.
+    magnitude and sets the others to zero. Magnitudes that agree to ten digits, or to 1e-13 of the
+    largest, count as tied, and ties go to the lowest index: rounding must not choose between two equal columns.
+    O(d) time.
 
     Parameters
     ----------
@@ -41,8 +43,7 @@ class Cardinality:
     s: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.s, bool) or int(self.s) != self.s or self.s < 1:
-            raise ValueError(f"s must be a positive integer, got {self.s!r}")
+        check_positive_integer(self.s, "s")
 
     def project(self, theta: ArrayLike) -> Floats:
         """The closest vector with at most s nonzero entries, as a new array."""
@@ -51,7 +52,7 @@ class Cardinality:
             return theta.copy()
         size = np.abs(theta)
         cut = np.partition(size, theta.size - self.s)[theta.size - self.s]
-        band = TIE * size.max()
+        band = tie_band(cut, size.max())
         keep = size > cut + band
         tied = np.flatnonzero(~keep & (size >= cut - band))
         keep[tied[: self.s - np.count_nonzero(keep)]] = True

@@ -8,7 +8,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.linalg import blas
 
-from thresher._checks import check_coef, check_rows
+from thresher._checks import check_coef, check_positive_integer, check_rows
 from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
 from thresher.kernels import gram as kernel
@@ -16,7 +16,6 @@ from thresher.kernels.gram import (
     CROSS,
     N_BUFFERED,
     N_SAMPLES,
-    N_SHIFTS,
     SHIFT_X,
     SHIFT_Y,
     SUM_X,
@@ -29,8 +28,8 @@ from thresher.kernels.gram import (
 
 Floats = NDArray[np.float64]
 
-# A summary is not part of another if taking it away leaves a sum of squares this far below zero.
-NEGATIVE_SHARE = 1e-8
+# A summary is not part of another if taking it away leaves a sum of squares this far on the wrong side.
+ROUNDING_SHARE = 1e-8
 
 
 class Gram:
@@ -53,8 +52,8 @@ class Gram:
         Number of columns d.
     dtype : {float64, float32}, default=float64
         How the d x d co-moments are stored. Counts, means, variances and cross moments are always float64.
-        In float32, columns must stay below about 1e15 in size, and co-moments are good to about 1e-6
-        relative for up to 10^9 rows.
+        In float32, values must stay below 1e15, and co-moments are good to about 1e-6 of the scales at 10^6
+        rows and 1e-5 at 10^8.
 
     Notes
     -----
@@ -87,9 +86,7 @@ class Gram:
     """
 
     def __init__(self, n_features: int, dtype: DTypeLike = np.float64) -> None:
-        if isinstance(n_features, bool) or int(n_features) != n_features or n_features < 1:
-            raise ValueError(f"n_features must be a positive integer, got {n_features!r}")
-        d = int(n_features)
+        d = check_positive_integer(n_features, "n_features")
         storage = np.dtype(dtype)
         if storage not in (np.dtype(np.float64), np.dtype(np.float32)):
             raise ValueError(f"dtype must be float64 or float32, got {storage}")
@@ -107,7 +104,7 @@ class Gram:
             buffer_y=np.zeros(block),
             moments=np.zeros((4, d)),
             totals=np.zeros(4),
-            counts=np.zeros(3, np.int64),
+            counts=np.zeros(2, np.int64),
         )
 
     # -- what it holds ---------------------------------------------------------------------------------
@@ -167,17 +164,13 @@ class Gram:
     def comoment(self) -> Floats:
         """Sum w (x - mean)(x - mean)', as a new d x d array."""
         sum_x = self._arrays.moments[SUM_X]
-        result = self._shifted_scatter()
-        result -= np.outer(sum_x, sum_x / (self.weight or 1.0))
-        return result
+        return add_outer(self._shifted_scatter(), sum_x, -sum_x / (self.weight or 1.0))
 
     def second_moment(self) -> Floats:
         """Sum w x x', as a new d x d array."""
         sum_x, shift = self._arrays.moments[SUM_X], self._arrays.moments[SHIFT_X]
-        result = self._shifted_scatter()
-        result += np.outer(shift, sum_x + 0.5 * self.weight * shift)
-        result += np.outer(sum_x + 0.5 * self.weight * shift, shift)
-        return result
+        half = sum_x + 0.5 * self.weight * shift
+        return add_outer(add_outer(self._shifted_scatter(), shift, half), half, shift)
 
     def cross_comoment(self) -> Floats:
         """Sum w (x - mean_x)(y - mean_y)."""
@@ -210,16 +203,19 @@ class Gram:
 
     # -- the loss --------------------------------------------------------------------------------------
 
-    def loss(self, coef: ArrayLike, intercept: float = 0.0) -> float:
-        """Half the weighted mean of (y - x . coef - intercept)^2 over all rows so far."""
+    def loss(self, coef: ArrayLike, intercept: float | None = 0.0) -> float:
+        """Half the weighted mean of (y - x . coef - intercept)^2 over all rows so far.
+
+        None stands for the best intercept, without the rounding of a large mean.
+        """
         theta, product, along_sum, beta = self._residual_sums(coef, intercept)
         totals, weight = self._arrays.totals, self.weight
         total = theta @ (product - 2.0 * self._shifted_cross()) + totals[SUM_YY]
         total += 2.0 * beta * (along_sum - totals[SUM_Y]) + weight * beta * beta
         return max(float(total), 0.0) / (2.0 * weight)
 
-    def gradient(self, coef: ArrayLike, intercept: float = 0.0) -> Floats:
-        """The gradient of the loss in the coefficients, at a fixed intercept."""
+    def gradient(self, coef: ArrayLike, intercept: float | None = 0.0) -> Floats:
+        """The gradient of the loss in the coefficients, at a fixed intercept (None: the best one)."""
         _, product, along_sum, beta = self._residual_sums(coef, intercept)
         moments, totals = self._arrays.moments, self._arrays.totals
         result = product - self._shifted_cross() + moments[SUM_X] * beta
@@ -231,7 +227,7 @@ class Gram:
         """The intercept that minimises the loss for these coefficients."""
         return self.mean_y - float(self.mean_x @ check_coef(coef, self.n_features))
 
-    def _residual_sums(self, coef: ArrayLike, intercept: float) -> tuple[Floats, Floats, float, float]:
+    def _residual_sums(self, coef: ArrayLike, intercept: float | None) -> tuple[Floats, Floats, float, float]:
         """coef; (sum w z z') coef; (sum w z) . coef; and what is constant in the residual z . coef - v + beta."""
         theta = check_coef(coef, self.n_features)
         if self.weight == 0.0:
@@ -240,8 +236,12 @@ class Gram:
         product = np.zeros(self.n_features)
         kernel.add_scatter_product(arrays.scatter, theta, product)
         product += (arrays.buffer[:n] @ theta) @ arrays.buffer[:n]
-        beta = float(arrays.moments[SHIFT_X] @ theta) + intercept - float(arrays.totals[SHIFT_Y])
-        return theta, product, float(arrays.moments[SUM_X] @ theta), beta
+        along_sum = float(arrays.moments[SUM_X] @ theta)
+        if intercept is None:
+            beta = (float(arrays.totals[SUM_Y]) - along_sum) / self.weight
+        else:
+            beta = float(arrays.moments[SHIFT_X] @ theta) + intercept - float(arrays.totals[SHIFT_Y])
+        return theta, product, along_sum, beta
 
     def normal_equations(self, features: ArrayLike, centred: bool = True) -> tuple[Floats, Floats]:
         """The rows and columns `features` of the (co)moments of x, and of those of x with y.
@@ -292,9 +292,9 @@ class Gram:
             piece = slice(start, min(stop, start + room))
             rows = X[piece].toarray() if sparse else X[piece]
             yield (
-                np.ascontiguousarray(rows, np.float64),
-                y[piece],
-                np.empty(0) if weights is None else weights[piece],
+                read_only(np.ascontiguousarray(rows, np.float64)),
+                read_only(y[piece]),
+                read_only(np.empty(0) if weights is None else weights[piece]),
             )
             start = piece.stop
 
@@ -339,17 +339,19 @@ class Gram:
                 f"Cannot subtract {other.n_samples} rows of total weight {other.weight:g} from "
                 f"{self.n_samples} rows of total weight {self.weight:g}: that is more than was absorbed."
             )
-        if other.n_samples == self.n_samples:
-            return Gram(self.n_features, self.dtype)
         result = self._combine(other, -1.0, self.dtype)
         before, after = self._arrays.moments[SUM_XX], result._arrays.moments[SUM_XX]
-        if np.any(after < -NEGATIVE_SHARE * before):
-            column = int(np.argmin(after / np.where(before > 0.0, before, 1.0)))
+        nothing_left = result.n_samples == 0 or result.weight <= 1e-12 * self.weight
+        wrong = (after < -ROUNDING_SHARE * before) | (nothing_left & (after > ROUNDING_SHARE * before))
+        if wrong.any():
             raise ValueError(
-                f"Cannot subtract: the sum of squares of column {column} would become negative, so the other "
-                "summary is not part of this one."
+                f"Cannot subtract: what would be left of column {int(np.argmax(wrong))} has a negative sum of squares, "
+                "or no rows but a positive one, so the other summary is not part of this one."
             )
         np.maximum(after, 0.0, out=after)
+        if nothing_left:
+            n_left, result = result.n_samples, Gram(self.n_features, self.dtype)
+            result._arrays.counts[N_SAMPLES] = n_left
         return result
 
     def _check_partner(self, other: "Gram", verb: str) -> None:
@@ -377,7 +379,6 @@ class Gram:
         ours.counts[N_SAMPLES] += int(sign) * theirs.counts[N_SAMPLES]
         if ours.totals[WEIGHT] > 0.0 and kernel.mean_left_shift(ours):
             kernel.recentre(ours)
-        ours.counts[N_SHIFTS] = 0
         return result
 
     def _folded_copy(self, dtype: DTypeLike | None = None, fold: bool = True) -> "Gram":
@@ -395,3 +396,17 @@ class Gram:
 def block_rows(n_features: int) -> int:
     """Rows per fold: enough for BLAS-3 speed, at most an eighth of the Gram's own memory if it is large."""
     return int(np.clip((n_features // 8 + 15) // 16 * 16, 64, 256))
+
+
+def add_outer(matrix: Floats, a: Floats, b: Floats) -> Floats:
+    """Matrix += a b', in place and without a temporary of its size."""
+    for start in range(0, len(a), 256):
+        matrix[start : start + 256] += np.outer(a[start : start + 256], b)
+    return matrix
+
+
+def read_only(array: Floats) -> Floats:
+    """A view that cannot be written to: for kernels that is a type of its own, so give them only one."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
