@@ -7,9 +7,8 @@ Every sum is taken about a *shift* (c, c_y) instead of about zero: with z = x - 
 The shift starts at the first row and follows the mean when the mean leaves it (see `recentre`),
 so centred co-moments, scatter - sum_x sum_x' / weight, never cancel.
 
-`scatter` and `cross` hold the rows that were folded; the newest rows wait in `buffer` as
+`scatter` holds the rows that were folded, in its upper triangle; the newest rows wait in `buffer` as
 sqrt(w) z and `buffer_y` as sqrt(w) v. Everything else covers all rows.
-Only the upper triangle of `scatter` is kept up to date.
 """
 
 from typing import NamedTuple
@@ -39,8 +38,8 @@ class GramArrays(NamedTuple):
     scatter: NDArray[np.floating]  # (d, d), upper triangle, folded rows
     buffer: Floats  # (B, d)
     buffer_y: Floats  # (B,)
-    moments: Floats  # (4, d): shift, sum w z, sum w z^2 over all rows; sum w z v over folded rows
-    totals: Floats  # (4,): weight, shift of y, sum w v, sum w v^2 over all rows
+    moments: Floats  # (4, d): shift, sum w z, sum w z^2, sum w z v
+    totals: Floats  # (4,): weight, shift of y, sum w v, sum w v^2
     counts: Integers  # (2,): rows, rows in the buffer
 
 
@@ -75,13 +74,15 @@ def absorb_row(
         buffer_y[slot] = 0.0
         return
     root = np.sqrt(weight)
+    v = y[i] - totals[SHIFT_Y]
+    buffer_y[slot] = root * v
+    weighted_v = weight * v
     for j in range(d):
         z = X[i, j] - moments[SHIFT_X, j]
         buffer[slot, j] = root * z
         moments[SUM_X, j] += weight * z
         moments[SUM_XX, j] += weight * z * z
-    v = y[i] - totals[SHIFT_Y]
-    buffer_y[slot] = root * v
+        moments[CROSS, j] += weighted_v * z
     totals[WEIGHT] += weight
     totals[SUM_Y] += weight * v
     totals[SUM_YY] += weight * v * v
@@ -181,14 +182,6 @@ def symmetric_copy(scatter: NDArray[np.floating], out: Floats) -> None:
                 for j in range(max(i, j0), min(j0 + tile, d)):
                     out[i, j] = scatter[i, j]
                     out[j, i] = scatter[i, j]
-
-
-@compiled
-def fold_cross(buffer: Floats, buffer_y: Floats, moments: Floats, n: int) -> None:
-    """Fold the first n buffered rows into the cross moment."""
-    for i in range(n):
-        for j in range(buffer.shape[1]):
-            moments[CROSS, j] += buffer_y[i] * buffer[i, j]
 
 
 @compiled

@@ -164,11 +164,11 @@ def move_reference(gram: GramArrays, work: WorkingSet) -> None:
         dense[work.features[k]] = slots[THETA, k]
     add_scatter_product(gram.scatter, dense, wide[AT_REFERENCE])
     for i in range(gram.counts[N_BUFFERED]):
-        residual = -gram.buffer_y[i]
+        fitted = 0.0
         for k in range(n_kept):
-            residual += rows[i, k] * slots[THETA, k]
+            fitted += rows[i, k] * slots[THETA, k]
         for j in range(wide.shape[1]):
-            wide[AT_REFERENCE, j] += residual * buffer[i, j]
+            wide[AT_REFERENCE, j] += fitted * buffer[i, j]
     for k in range(work.counts[SIZE]):
         slots[REFERENCE, k] = slots[THETA, k]
         slots[DRIFT, k] = 0.0

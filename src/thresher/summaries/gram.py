@@ -175,15 +175,14 @@ class Gram:
     def cross_comoment(self) -> Floats:
         """Sum w (x - mean_x)(y - mean_y)."""
         share = self._arrays.totals[SUM_Y] / (self.weight or 1.0)
-        result: Floats = self._shifted_cross() - share * self._arrays.moments[SUM_X]
+        result: Floats = self._arrays.moments[CROSS] - share * self._arrays.moments[SUM_X]
         return result
 
     def cross_moment(self) -> Floats:
         """Sum w x y."""
         moments, totals = self._arrays.moments, self._arrays.totals
         sum_y = totals[SUM_Y] + self.weight * totals[SHIFT_Y]
-        result: Floats = self._shifted_cross()
-        result += moments[SUM_X] * totals[SHIFT_Y] + moments[SHIFT_X] * sum_y
+        result: Floats = moments[CROSS] + moments[SUM_X] * totals[SHIFT_Y] + moments[SHIFT_X] * sum_y
         return result
 
     def _shifted_scatter(self) -> Floats:
@@ -195,12 +194,6 @@ class Gram:
         np.fill_diagonal(result, arrays.moments[SUM_XX])  # float64 whatever the storage
         return result
 
-    def _shifted_cross(self) -> Floats:
-        """Sum w z v over all rows, z = x - shift, v = y - shift."""
-        arrays, n = self._arrays, self._arrays.counts[N_BUFFERED]
-        result: Floats = arrays.moments[CROSS] + arrays.buffer_y[:n] @ arrays.buffer[:n]
-        return result
-
     # -- the loss --------------------------------------------------------------------------------------
 
     def loss(self, coef: ArrayLike, intercept: float | None = 0.0) -> float:
@@ -210,7 +203,7 @@ class Gram:
         """
         theta, product, along_sum, beta = self._residual_sums(coef, intercept)
         totals, weight = self._arrays.totals, self.weight
-        total = theta @ (product - 2.0 * self._shifted_cross()) + totals[SUM_YY]
+        total = theta @ (product - 2.0 * self._arrays.moments[CROSS]) + totals[SUM_YY]
         total += 2.0 * beta * (along_sum - totals[SUM_Y]) + weight * beta * beta
         return max(float(total), 0.0) / (2.0 * weight)
 
@@ -218,7 +211,7 @@ class Gram:
         """The gradient of the loss in the coefficients, at a fixed intercept (None: the best one)."""
         _, product, along_sum, beta = self._residual_sums(coef, intercept)
         moments, totals = self._arrays.moments, self._arrays.totals
-        result = product - self._shifted_cross() + moments[SUM_X] * beta
+        result = product - moments[CROSS] + moments[SUM_X] * beta
         result += moments[SHIFT_X] * (along_sum - totals[SUM_Y] + self.weight * beta)
         gradient: Floats = result / self.weight
         return gradient
@@ -253,7 +246,7 @@ class Gram:
         low, high = np.minimum.outer(index, index), np.maximum.outer(index, index)
         rows = arrays.buffer[:n, index]
         matrix = arrays.scatter[low, high].astype(np.float64) + rows.T @ rows
-        vector = arrays.moments[CROSS, index] + arrays.buffer_y[:n] @ rows
+        vector = arrays.moments[CROSS, index]
         sum_x, sum_y = arrays.moments[SUM_X, index], arrays.totals[SUM_Y]
         if centred:
             share = sum_x / (weight or 1.0)
@@ -305,13 +298,12 @@ class Gram:
         return self._fold()
 
     def _fold(self) -> bool:
-        scatter, buffer, buffer_y, moments, _, counts = self._arrays
+        scatter, buffer, counts = self._arrays.scatter, self._arrays.buffer, self._arrays.counts
         n = counts[N_BUFFERED]
         syrk = blas.dsyrk if scatter.dtype == np.float64 else blas.ssyrk
         rows = buffer[:n].astype(scatter.dtype, copy=False)
         # In place: the transposes are Fortran-ordered, and their lower triangle is our upper one.
         syrk(1.0, rows.T, beta=1.0, c=scatter.T, lower=1, overwrite_c=1)
-        kernel.fold_cross(buffer, buffer_y, moments, n)
         counts[N_BUFFERED] = 0
         moved = self.weight > 0.0 and bool(kernel.mean_left_shift(self._arrays))
         if moved:
