@@ -15,12 +15,12 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher._checks import LARGEST, check_range, check_weights
+from thresher._checks import check_range, check_weights
 from thresher._warnings import warn_caller
-from thresher.kernels.gram import all_within
+from thresher.estimators._plain import is_plain
 from thresher.rounds.sparse import SparseRounds
 from thresher.rounds.step_size import StepSize, safe_step
-from thresher.summaries.gram import Gram, read_only
+from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
 
@@ -261,7 +261,8 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Floats, Floats | None]:
         """Checked rows, responses and weights. Sets or checks the features seen."""
         dtype = self.summary_.dtype if hasattr(self, "summary_") and not reset else np.dtype(self.dtype)
-        plain = self._is_plain(X, y, LARGEST[dtype], reset)
+        known = reset or not hasattr(self, "feature_names_in_")
+        plain = known and is_plain(X, y, None if reset else self.n_features_in_, dtype)
         if plain:
             rows, responses = X, y
             if reset:
@@ -283,25 +284,6 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
         if not plain or weights is not None:
             check_range(rows.data if issparse(rows) else rows, responses, weights, dtype)
         return rows, responses, weights
-
-    def _is_plain(self, X: Any, y: Any, limit: float, reset: bool) -> bool:
-        """Whether X and y are arrays of numbers in range that validate_data would pass on unchanged.
-
-        Row by row, asking validate_data would cost most of the time.
-        """
-        return (
-            type(X) is np.ndarray
-            and type(y) is np.ndarray
-            and X.dtype == y.dtype == np.float64
-            and X.ndim == 2
-            and X.size > 0
-            and y.shape == X.shape[:1]
-            and (reset or (X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_")))
-            and X.flags.c_contiguous
-            and y.flags.c_contiguous
-            and bool(all_within(read_only(X), limit))
-            and bool(all_within(read_only(y[None]), LARGEST[np.dtype(np.float64)]))
-        )
 
     def _start(self, summary: Gram) -> None:
         """Begin with a summary and no estimate."""

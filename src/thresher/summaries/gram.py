@@ -8,6 +8,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.linalg import blas
 
+from thresher._arrays import add_outer, read_only
 from thresher._checks import check_coef, check_positive_integer, check_rows
 from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
@@ -388,17 +389,3 @@ class Gram:
 def block_rows(n_features: int) -> int:
     """Rows per fold: enough for BLAS-3 speed, at most an eighth of the Gram's own memory if it is large."""
     return int(np.clip((n_features // 8 + 15) // 16 * 16, 64, 256))
-
-
-def add_outer(matrix: Floats, a: Floats, b: Floats) -> Floats:
-    """Matrix += a b', in place and without a temporary of its size."""
-    for start in range(0, len(a), 256):
-        matrix[start : start + 256] += np.outer(a[start : start + 256], b)
-    return matrix
-
-
-def read_only(array: Floats) -> Floats:
-    """A view that cannot be written to: for kernels that is a type of its own, so give them only one."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

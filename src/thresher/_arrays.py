@@ -1,0 +1,20 @@
+"""Small things with arrays."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def add_outer(matrix: Floats, a: Floats, b: Floats) -> Floats:
+    """Matrix += a b', in place and without a temporary of its size."""
+    for start in range(0, len(a), 256):
+        matrix[start : start + 256] += np.outer(a[start : start + 256], b)
+    return matrix
+
+
+def read_only(array: Floats) -> Floats:
+    """A view that cannot be written to: for kernels that is a type of its own, so give them only one."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
