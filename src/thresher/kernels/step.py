@@ -153,6 +153,20 @@ def choose(slots: Floats, features: Integers, chosen: Integers, size: int, spars
 
 
 @compiled_sums
+def measure_move(totals: Floats, slots: Floats, size: int, centred: bool) -> tuple[float, float, float]:
+    """|move|^2 in the metric, move . g and move' G move / weight, given MOVE and PRODUCT."""
+    length, slope, quadratic, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(size):
+        move = slots[MOVE, k]
+        length += (move * slots[ROOT, k]) * (move * slots[ROOT, k])
+        slope += move * slots[GRADIENT, k]
+        quadratic += move * slots[PRODUCT, k]
+        along_sum += move * slots[SUM, k]
+        along_shift += move * slots[SHIFT, k]
+    return length, slope, curvature(totals, quadratic, along_sum, along_shift, centred)
+
+
+@compiled_sums
 def measure_change(
     totals: Floats,
     slots: Floats,
@@ -176,15 +190,7 @@ def measure_change(
             extra = slots[MOVE, k] + eta * slots[DIRECTION, k]
             for m in range(size):
                 slots[PRODUCT, m] += local[k, m] * extra
-    length, slope, quadratic, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(size):
-        move = slots[MOVE, k]
-        length += (move * slots[ROOT, k]) * (move * slots[ROOT, k])
-        slope += move * slots[GRADIENT, k]
-        quadratic += move * slots[PRODUCT, k]
-        along_sum += move * slots[SUM, k]
-        along_shift += move * slots[SHIFT, k]
-    return length, slope, curvature(totals, quadratic, along_sum, along_shift, centred)
+    return measure_move(totals, slots, size, centred)
 
 
 @compiled_sums
@@ -230,12 +236,5 @@ def resting_step(
         else:
             slots[MOVE, k] = slots[THETA, k]
     local_product(local, slots, MOVE, PRODUCT, size, size)
-    length, quadratic, along_sum, along_shift = 0.0, 0.0, 0.0, 0.0
-    for k in range(size):
-        move = slots[MOVE, k]
-        length += (move * slots[ROOT, k]) * (move * slots[ROOT, k])
-        quadratic += move * slots[PRODUCT, k]
-        along_sum += move * slots[SUM, k]
-        along_shift += move * slots[SHIFT, k]
-    bend = curvature(totals, quadratic, along_sum, along_shift, problem.centred)
+    length, _, bend = measure_move(totals, slots, size, problem.centred)
     return length / bend if bend > 0.0 else 0.0
