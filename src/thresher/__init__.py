@@ -1,23 +1,49 @@
-"""Sparse linear models, kept current while data streams in."""
+"""Sparse linear models and low-rank matrix models, kept current while data streams in."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from thresher.estimators.low_rank_regressor import LowRankRegressor
+    from thresher.estimators.matrix_completer import MatrixCompleter
+    from thresher.estimators.reduced_rank_regressor import ReducedRankRegressor
     from thresher.estimators.sparse_regressor import SparseRegressor
     from thresher.sparsity.cardinality import Cardinality
+    from thresher.sparsity.groups import Groups
+    from thresher.sparsity.rank import Rank
+    from thresher.summaries.entries import Entries
     from thresher.summaries.gram import Gram
+    from thresher.summaries.multiresponse import MultiResponse
 
 __version__ = "0.1.0"
 
 # Loaded on first use: scikit-learn and numba take seconds to import.
 _HOMES = {
     "Cardinality": "thresher.sparsity.cardinality",
+    "Entries": "thresher.summaries.entries",
     "Gram": "thresher.summaries.gram",
+    "Groups": "thresher.sparsity.groups",
+    "LowRankRegressor": "thresher.estimators.low_rank_regressor",
+    "MatrixCompleter": "thresher.estimators.matrix_completer",
+    "MultiResponse": "thresher.summaries.multiresponse",
+    "Rank": "thresher.sparsity.rank",
+    "ReducedRankRegressor": "thresher.estimators.reduced_rank_regressor",
     "SparseRegressor": "thresher.estimators.sparse_regressor",
 }
 
-__all__ = ["Cardinality", "Gram", "SparseRegressor", "__version__"]
+__all__ = [
+    "Cardinality",
+    "Entries",
+    "Gram",
+    "Groups",
+    "LowRankRegressor",
+    "MatrixCompleter",
+    "MultiResponse",
+    "Rank",
+    "ReducedRankRegressor",
+    "SparseRegressor",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

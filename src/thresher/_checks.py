@@ -80,10 +80,8 @@ def check_range(X: Any, y: Floats, weights: Floats | None, dtype: np.dtype[Any])
             )
 
 
-def check_rows(
-    X: Any, y: Any, sample_weight: Any, n_features: int, dtype: np.dtype[Any]
-) -> tuple[Any, Floats, Floats | None]:
-    """Rows, responses and weights ready to be absorbed."""
+def check_matrix(X: Any, n_features: int) -> tuple[Any, NDArray[Any]]:
+    """Rows, dense or CSR, of the right width, and their stored values."""
     if scipy.sparse.issparse(X):
         X = X.tocsr()
         values = as_real(X.data, "X")
@@ -97,11 +95,23 @@ def check_rows(
         raise ValueError(f"X has {X.shape[1]} columns; the summary has {n_features} features.")
     if X.shape[0] == 0:
         raise ValueError("X has no rows; absorb at least one.")
+    return X, values
+
+
+def check_rows(
+    X: Any, y: Any, sample_weight: Any, n_features: int, dtype: np.dtype[Any], n_responses: int | None = None
+) -> tuple[Any, Floats, Floats | None]:
+    """Rows, responses and weights ready to be absorbed; responses as a matrix if their number is given."""
+    X, values = check_matrix(X, n_features)
     responses = as_real(y, "y").astype(np.float64, copy=False)
-    if responses.ndim == 2 and responses.shape[1] == 1:
+    if n_responses is None and responses.ndim == 2 and responses.shape[1] == 1:
         responses = responses[:, 0]
-    if responses.ndim != 1:
-        raise ValueError(f"y has shape {responses.shape}; expected one response per row.")
+    if n_responses == 1 and responses.ndim == 1:
+        responses = responses[:, None]
+    expected = () if n_responses is None else (n_responses,)
+    if responses.shape[1:] != expected or responses.ndim == 0:
+        wanted = "one response" if n_responses is None else f"{n_responses} response(s)"
+        raise ValueError(f"y has shape {responses.shape}; expected {wanted} per row.")
     if responses.shape[0] != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y has {responses.shape[0]}.")
     weights = check_weights(sample_weight, X.shape[0])

@@ -15,11 +15,9 @@ from thresher.kernels.gram import (
     absorb_row,
 )
 from thresher.kernels.problem import Problem
+from thresher.kernels.progress import N_AT_ROUND, N_PENDING, N_ROUNDS
 from thresher.kernels.sparse_round import run_round
 from thresher.kernels.working_set import N_KEPT, SIZE, STALE, WorkingSet, follow_row
-
-# Places in `progress`: rounds done, rows that wait for the next, rows seen by the last.
-N_ROUNDS, N_PENDING, N_AT_ROUND = 0, 1, 2
 
 
 @compiled

@@ -19,9 +19,9 @@ from thresher.kernels.sparse_round import (
     N_STEPS,
     N_TALLIES,
 )
-from thresher.kernels.sparse_stream import N_AT_ROUND, N_PENDING, N_ROUNDS
 from thresher.kernels.step import N_SLOT_ROWS
 from thresher.kernels.working_set import OUTSIDE, STALE, WorkingSet
+from thresher.rounds.progress import Progress
 from thresher.rounds.step_size import StepSize, step_table
 from thresher.sparsity.cardinality import Cardinality
 from thresher.summaries.gram import Gram
@@ -29,7 +29,7 @@ from thresher.summaries.gram import Gram
 Floats = NDArray[np.float64]
 
 
-class SparseRounds:
+class SparseRounds(Progress):
     """Online hard thresholding of a Gram: the iterates of `reference.run_round`, at the speed of the Gram.
 
     A round costs O(d + K s^2) while the certificate holds, which is nearly always, and O(d s) more for each step
@@ -55,6 +55,7 @@ class SparseRounds:
         standardized: bool,
         caution: float = 1.0,
     ) -> None:
+        super().__init__()
         Cardinality(sparsity)  # checks it
         d = gram.n_features
         capacity = -(-min(2 * sparsity + SPARE, d) // 8) * 8  # whole vector registers
@@ -80,7 +81,6 @@ class SparseRounds:
         self._work.wide[OUTSIDE] = 1.0
         self._numbers = np.zeros(4)
         self._tallies = np.zeros(N_TALLIES, np.int64)
-        self._progress = np.zeros(3, np.int64)
         self._n_followed = -1  # rows of the summary that the working set describes
 
     @property
@@ -89,19 +89,9 @@ class SparseRounds:
         return float(self._intercept[0])
 
     @property
-    def n_rounds(self) -> int:
-        """Rounds done."""
-        return int(self._progress[N_ROUNDS])
-
-    @property
-    def n_pending(self) -> int:
-        """Rows absorbed since the last round."""
-        return int(self._progress[N_PENDING])
-
-    @property
-    def up_to_date(self) -> bool:
-        """Whether the last round has seen every row."""
-        return int(self._progress[N_AT_ROUND]) == self.gram.n_samples
+    def n_seen(self) -> int:
+        """Rows in the summary."""
+        return self.gram.n_samples
 
     @property
     def last_step(self) -> float:
@@ -120,13 +110,6 @@ class SparseRounds:
             "leaps": N_LEAPS,
         }
         return {name: int(self._tallies[place]) for name, place in places.items()}
-
-    def steps_for(self, n_rows: int, step_size: StepSize, n_steps: int, n_warmup: int, round_size: int) -> Floats:
-        """The table of step sizes for the rounds that fall into the next `n_rows` rows."""
-        n_past = n_rows - max(n_warmup - self.gram.n_samples, 0)  # rows past the warm-up
-        until_first = max(round_size - self.n_pending, 1)
-        n_rounds = 0 if n_past < until_first else 1 + (n_past - until_first) // round_size
-        return step_table(step_size, self.n_rounds + 1, n_rounds, n_steps)
 
     def absorb(
         self,
@@ -177,9 +160,7 @@ class SparseRounds:
                 self._numbers,
                 self._tallies,
             )
-            self._progress[N_ROUNDS] += 1
-            self._progress[N_PENDING] = 0
-            self._progress[N_AT_ROUND] = self.gram.n_samples
+            self.count_round()
             self._update_intercept()
         return self
 

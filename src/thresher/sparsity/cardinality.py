@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher._checks import check_positive_integer
-from thresher.kernels.certificate import tie_band
+from thresher.sparsity._common import largest, relative_concavity
 
 Floats = NDArray[np.float64]
 
@@ -48,15 +48,7 @@ class Cardinality:
     def project(self, theta: ArrayLike) -> Floats:
         """The closest vector with at most s nonzero entries, as a new array."""
         theta = np.asarray(theta, np.float64)
-        if theta.size <= self.s:
-            return theta.copy()
-        size = np.abs(theta)
-        cut = np.partition(size, theta.size - self.s)[theta.size - self.s]
-        band = tie_band(cut, size.max())
-        keep = size > cut + band
-        tied = np.flatnonzero(~keep & (size >= cut - band))
-        keep[tied[: self.s - np.count_nonzero(keep)]] = True
-        return np.where(keep, theta, 0.0)
+        return np.where(largest(np.abs(theta), self.s), theta, 0.0)
 
     def restrict(self, direction: ArrayLike, theta: ArrayLike) -> Floats:
         """The part of `direction` along which theta can move without leaving the set.
@@ -75,6 +67,4 @@ class Cardinality:
 
     def concavity(self, s_star: int) -> float:
         """The relative concavity sqrt(s*/s)/2 of the projection with respect to s*-sparse vectors."""
-        if not 1 <= s_star <= self.s:
-            raise ValueError(f"s_star must be between 1 and s = {self.s}, got {s_star!r}")
-        return float(np.sqrt(s_star / self.s) / 2.0)
+        return relative_concavity(self.s, s_star, "s")

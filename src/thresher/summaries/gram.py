@@ -55,6 +55,9 @@ class Gram:
         How the d x d co-moments are stored. Counts, means, variances and cross moments are always float64.
         In float32, values must stay below 1e15, and co-moments are good to about 1e-6 of the scales at 10^6
         rows and 1e-5 at 10^8.
+    hold_rows : bool, default=False
+        Hold the first d/2 rows as they are, which takes less memory than their co-moments and makes products
+        cheaper, and fold them all at once when they have become the larger of the two.
 
     Notes
     -----
@@ -86,12 +89,13 @@ class Gram:
     0.0
     """
 
-    def __init__(self, n_features: int, dtype: DTypeLike = np.float64) -> None:
+    def __init__(self, n_features: int, dtype: DTypeLike = np.float64, hold_rows: bool = False) -> None:
         d = check_positive_integer(n_features, "n_features")
         storage = np.dtype(dtype)
         if storage not in (np.dtype(np.float64), np.dtype(np.float32)):
             raise ValueError(f"dtype must be float64 or float32, got {storage}")
-        block = block_rows(d)
+        block = block_rows(d, hold_rows)
+        self._hold_rows = bool(hold_rows)
         require_bytes(
             d * d * storage.itemsize + 8 * d * (block + 8),
             f"A Gram of {d:,} features in {storage}",
@@ -228,7 +232,10 @@ class Gram:
             raise ValueError("The summary is empty: absorb rows with positive weight first.")
         arrays, n = self._arrays, self._arrays.counts[N_BUFFERED]
         product = np.zeros(self.n_features)
-        kernel.add_scatter_product(arrays.scatter, theta, product)
+        if arrays.scatter.dtype == np.float32 or 8 * np.count_nonzero(theta) < len(theta):
+            kernel.add_scatter_product(arrays.scatter, theta, product)
+        elif self.n_folded:
+            product += blas.dsymv(1.0, arrays.scatter.T, theta, lower=1)
         product += (arrays.buffer[:n] @ theta) @ arrays.buffer[:n]
         along_sum = float(arrays.moments[SUM_X] @ theta)
         if intercept is None:
@@ -282,7 +289,7 @@ class Gram:
         sparse = scipy.sparse.issparse(X)
         start, stop = 0, X.shape[0]
         while start < stop:
-            room = self._arrays.buffer.shape[0] - self._arrays.counts[N_BUFFERED]
+            room = self._make_room()
             piece = slice(start, min(stop, start + room))
             rows = X[piece].toarray() if sparse else X[piece]
             yield (
@@ -292,11 +299,29 @@ class Gram:
             )
             start = piece.stop
 
+    @property
+    def n_folded(self) -> int:
+        """Rows in the co-moments; the others are still in the buffer."""
+        return int(self._arrays.counts[N_SAMPLES] - self._arrays.counts[N_BUFFERED])
+
+    @property
+    def _rows_per_fold(self) -> int:
+        block = block_rows(self.n_features, self._hold_rows)
+        return max(block, self.n_features // 2) if self._hold_rows and not self.n_folded else block
+
+    def _make_room(self) -> int:
+        """How many rows the buffer can take, after growing it if rows are held."""
+        n, capacity = int(self._arrays.counts[N_BUFFERED]), len(self._arrays.buffer)
+        if n == capacity:
+            capacity = min(2 * capacity, self._rows_per_fold)
+            grown = np.zeros((capacity, self.n_features)), np.zeros(capacity)
+            grown[0][:n], grown[1][:n] = self._arrays.buffer, self._arrays.buffer_y
+            self._arrays = self._arrays._replace(buffer=grown[0], buffer_y=grown[1])
+        return capacity - n
+
     def fold_if_full(self) -> bool:
         """Fold the buffer once it is full. True if the shift moved, so that derived sums must be redone."""
-        if self._arrays.counts[N_BUFFERED] < self._arrays.buffer.shape[0]:
-            return False
-        return self._fold()
+        return self._fold() if self._arrays.counts[N_BUFFERED] >= self._rows_per_fold else False
 
     def _fold(self) -> bool:
         scatter, buffer, counts = self._arrays.scatter, self._arrays.buffer, self._arrays.counts
@@ -306,6 +331,10 @@ class Gram:
         # In place: the transposes are Fortran-ordered, and their lower triangle is our upper one.
         syrk(1.0, rows.T, beta=1.0, c=scatter.T, lower=1, overwrite_c=1)
         counts[N_BUFFERED] = 0
+        block = block_rows(self.n_features, self._hold_rows)
+        if len(buffer) != block:
+            del rows, buffer
+            self._arrays = self._arrays._replace(buffer=np.zeros((block, self.n_features)), buffer_y=np.zeros(block))
         moved = self.weight > 0.0 and bool(kernel.mean_left_shift(self._arrays))
         if moved:
             kernel.recentre(self._arrays)
@@ -343,7 +372,7 @@ class Gram:
             )
         np.maximum(after, 0.0, out=after)
         if nothing_left:
-            n_left, result = result.n_samples, Gram(self.n_features, self.dtype)
+            n_left, result = result.n_samples, Gram(self.n_features, self.dtype, self._hold_rows)
             result._arrays.counts[N_SAMPLES] = n_left
         return result
 
@@ -375,9 +404,11 @@ class Gram:
         return result
 
     def _folded_copy(self, dtype: DTypeLike | None = None, fold: bool = True) -> "Gram":
-        result = Gram(self.n_features, self.dtype if dtype is None else dtype)
-        for mine, theirs in zip(self._arrays, result._arrays, strict=True):
-            theirs[...] = mine
+        result = Gram(self.n_features, self.dtype if dtype is None else dtype, self._hold_rows)
+        scatter = result._arrays.scatter
+        if self.n_folded:
+            scatter[...] = self._arrays.scatter
+        result._arrays = GramArrays(scatter, *(array.copy() for array in self._arrays[1:]))
         if fold and result._arrays.counts[N_BUFFERED]:
             result._fold()
         return result
@@ -386,6 +417,11 @@ class Gram:
         return f"Gram(n_features={self.n_features}, dtype={self.dtype}, n_samples={self.n_samples})"
 
 
-def block_rows(n_features: int) -> int:
-    """Rows per fold: enough for BLAS-3 speed, at most an eighth of the Gram's own memory if it is large."""
+def block_rows(n_features: int, hold_rows: bool = False) -> int:
+    """Rows per fold: enough for BLAS-3 speed, at most an eighth of the Gram's own memory if it is large.
+
+    Where rows are held, products with all moments are frequent, and each goes over the buffer: a shorter one.
+    """
+    if hold_rows:
+        return 64
     return int(np.clip((n_features // 8 + 15) // 16 * 16, 64, 256))

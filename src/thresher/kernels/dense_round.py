@@ -1,0 +1,166 @@
+"""A round of hard-thresholding steps on a dense estimate."""
+
+from typing import Any
+
+import numpy as np
+
+from thresher.kernels._compile import compiled
+from thresher.kernels.dense_projection import project, restrict, size_of_estimate
+from thresher.kernels.dense_state import (
+    LAST_STEP,
+    PATH,
+    ROOT,
+    SINGLE_REACH,
+    STALE,
+    STIFFNESS,
+    UNIT,
+    WEIGHT_THEN,
+    DenseProblem,
+    DenseState,
+    along,
+    fill_gradient,
+    fill_product,
+    fill_units,
+    measure_move,
+    refresh,
+    write_gradient,
+)
+from thresher.kernels.gram import SHIFT_X, SUM_X, WEIGHT, Floats, GramArrays
+from thresher.kernels.step_grid import ROUNDING, SHRINK, on_grid
+
+# Places in `tallies`: steps; projections without a full decomposition; gradients computed anew; steps after
+# which the loss was higher; steps not taken because they overflow; certified steps that were shortened.
+N_STEPS, N_FOLLOWED, N_REFRESHED, N_RISES, N_OVERFLOWS, N_SHORTENED = 0, 1, 2, 3, 4, 5
+N_TALLIES = 6
+
+# The curvature is estimated anew when the rows weigh this much more than the last time.
+GROWTH = 1.25
+# Products per estimate.
+N_POWER = 12
+
+
+@compiled
+def aim(state: DenseState, eta: float) -> bool:
+    """Target = theta - eta g in the metric. False if that overflows."""
+    q, target = state.gradient.shape[1], state.target.reshape(-1)
+    total = 0.0
+    for i in range(state.gradient.shape[0]):
+        root, unit = state.units[ROOT, i], state.units[UNIT, i]
+        for j in range(q):
+            value = root * state.joined[i, j] - eta * (unit * state.gradient[i, j])
+            target[i * q + j] = value
+            total += value * value
+    return bool(total < np.inf)
+
+
+@compiled
+def fill_move(state: DenseState) -> None:
+    """Move = the projected point, back in the units of the data, less theta."""
+    q, projected = state.gradient.shape[1], state.projected.reshape(-1)
+    for i in range(state.gradient.shape[0]):
+        for j in range(q):
+            state.move[i, j] = state.units[UNIT, i] * projected[i * q + j] - state.joined[i, j]
+
+
+@compiled
+def apply_move(state: DenseState) -> None:
+    """Take the step."""
+    q, projected = state.gradient.shape[1], state.projected.reshape(-1)
+    for i in range(state.gradient.shape[0]):
+        for j in range(q):
+            state.joined[i, j] = state.units[UNIT, i] * projected[i * q + j]
+    for i in range(state.pull.shape[0]):
+        for j in range(q):
+            state.pull[i, j] += state.product[i, j]
+
+
+@compiled
+def estimate_stiffness(gram: GramArrays, blas: Any, state: DenseState, problem: DenseProblem) -> None:
+    """STIFFNESS: the largest curvature of the loss tangent to the set, by power iteration from the last estimate.
+
+    Too small an estimate is harmless: steps are certified, and below twice the true inverse they are stable.
+    """
+    mode, weight = state.mode, gram.totals[WEIGHT]
+    if not aim(state, 0.0):
+        return
+    if size_of_estimate(state) == 0.0:  # at zero, the directions that the gradient opens
+        flat, q = state.target.reshape(-1), mode.shape[1]
+        for i in range(mode.shape[0]):
+            for j in range(q):
+                flat[i * q + j] = state.units[UNIT, i] * state.gradient[i, j]
+    project(state, problem)
+    for i in range(mode.shape[0]):
+        for j in range(mode.shape[1]):
+            # What pulls now must not be orthogonal to the start.
+            mode[i, j] += state.units[UNIT, i] * state.gradient[i, j]
+    largest = 0.0
+    for _ in range(N_POWER):
+        restrict(state, problem, mode)
+        size = np.sqrt(np.sum(mode * mode))
+        if not (size > 0.0 and size < np.inf):
+            break
+        for i in range(mode.shape[0]):
+            for j in range(mode.shape[1]):
+                mode[i, j] /= size
+                state.move[i, j] = state.units[UNIT, i] * mode[i, j]
+        fill_product(gram, blas, state, problem)
+        largest = max(largest, measure_move(gram, state, problem.centred)[2])
+        sums, shifts = along(gram, state.move, SUM_X), along(gram, state.move, SHIFT_X)
+        write_gradient(gram, state.product, sums, shifts, weight, problem.centred, mode)
+        for i in range(mode.shape[0]):
+            for j in range(mode.shape[1]):
+                mode[i, j] *= state.units[UNIT, i]
+    state.numbers[STIFFNESS] = largest
+    state.numbers[WEIGHT_THEN] = weight
+
+
+@compiled
+def run_round(gram: GramArrays, blas: Any, state: DenseState, steps: Floats, which: int, problem: DenseProblem) -> None:
+    """One round on the rows absorbed so far: Algorithm 1, lines 4 to 6, with the K steps steps[which].
+
+    A step of zero asks for the certified step: one over the largest curvature, shortened until
+    eta <= |move|^2 / (move' G move). That is the descent lemma's condition, so the loss does not rise.
+    """
+    numbers, tallies, weight = state.numbers, state.tallies, gram.totals[WEIGHT]
+    if weight == 0.0:
+        return
+    fill_units(gram, state, problem)
+    for step in range(steps.shape[1]):
+        if state.flags[STALE] or numbers[PATH] > SINGLE_REACH * np.sqrt(size_of_estimate(state)):
+            refresh(gram, blas, state, problem)
+            tallies[N_REFRESHED] += 1
+        fill_gradient(gram, state, problem)
+        eta = steps[which, step]
+        automatic = eta == 0.0
+        if automatic:
+            if not weight < GROWTH * numbers[WEIGHT_THEN]:
+                estimate_stiffness(gram, blas, state, problem)
+            if numbers[STIFFNESS] == 0.0:
+                numbers[WEIGHT_THEN] = 0.0
+                break  # nothing pulls, or nothing bends
+            eta = on_grid(1.0 / numbers[STIFFNESS])
+        while True:
+            if not aim(state, eta):
+                tallies[N_OVERFLOWS] += 1
+                break
+            tallies[N_FOLLOWED] += project(state, problem)
+            fill_move(state)
+            fill_product(gram, blas, state, problem)
+            length, fall, rise = measure_move(gram, state, problem.centred)
+            if not abs(fall) + rise < np.inf:
+                tallies[N_OVERFLOWS] += 1
+                break
+            if automatic and eta * rise > length * (1.0 + ROUNDING):
+                eta = on_grid(min(SHRINK * eta, length / rise))
+                numbers[STIFFNESS] = 1.0 / eta
+                numbers[WEIGHT_THEN] = 0.0  # look again in the next step
+                tallies[N_SHORTENED] += 1
+                continue
+            if not automatic and fall + 0.5 * rise > 1e-9 * abs(fall):
+                tallies[N_RISES] += 1
+            apply_move(state)
+            if problem.single:
+                numbers[PATH] += np.sqrt(length)
+            numbers[LAST_STEP] = eta
+            tallies[N_STEPS] += 1
+            break

@@ -1,0 +1,183 @@
+"""The leading singular triplets of a matrix from those of a similar one, with a proof.
+
+Block subspace iteration. For an orthonormal U (rows of `left`), the rows of U M are rotated until they are
+orthogonal; then U M = S V' exactly, and M V - U S is the only residual. If its first r rows have norm e, and the
+r-th singular value exceeds a bound on the (r+1)-th by a gap, the r-dimensional subspaces are within e / gap of
+the true ones (Wedin), so U_r S_r V_r' is within 2 sigma_1 e / gap of the best approximation of rank r.
+
+The (r+1)-th singular value of M is at most sqrt(s_{r+1}^2 + |M|_F^2 - sum_i s_i^2), the sum being over all rows that
+are followed (Weyl, for M'M = (U M)'(U M) + the rest).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.kernels._compile import compiled, compiled_sums
+
+Floats = NDArray[np.float64]
+
+# The projection must equal that of a full decomposition this closely, relative to the largest singular value.
+ACCURACY = 1e-10
+# More iterations than this cost more than a full decomposition of a small matrix.
+MAX_ITERATIONS = 8
+# An iteration that leaves more than this share of the residual is not worth repeating.
+SLOW = 0.3
+# Rows followed beyond the r that are asked for.
+SPARE = 3
+# Rows count as orthogonal when their cosine is below this.
+ORTHOGONAL = 1e-15
+
+
+@compiled_sums
+def dot(a: Floats, b: Floats) -> float:
+    """A . b."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
+
+
+@compiled
+def orthonormalise(rows: Floats) -> bool:
+    """Gram and Schmidt, twice, in place. False if the rows are dependent."""
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for _ in range(2):
+            size = np.sqrt(dot(row, row))
+            if not (size > 0.0 and size < np.inf):
+                return False
+            for j in range(row.shape[0]):
+                row[j] /= size
+            for k in range(i):
+                along = dot(row, rows[k])
+                for j in range(row.shape[0]):
+                    row[j] -= along * rows[k, j]
+        size = np.sqrt(dot(row, row))
+        if not size > 0.5:  # twice is enough, unless nothing was left
+            return False
+        for j in range(row.shape[0]):
+            row[j] /= size
+    return True
+
+
+@compiled
+def rotate_to_orthogonal(rows: Floats, left: Floats) -> None:
+    """One-sided Jacobi: rotate pairs of rows until they are orthogonal, and `left` along with them."""
+    n = rows.shape[0]
+    for _ in range(30):
+        worst = 0.0
+        for a in range(n):
+            for b in range(a + 1, n):
+                aa, bb, ab = dot(rows[a], rows[a]), dot(rows[b], rows[b]), dot(rows[a], rows[b])
+                size = np.sqrt(aa) * np.sqrt(bb)
+                if not abs(ab) > ORTHOGONAL * size:
+                    continue
+                worst = max(worst, abs(ab) / size)
+                zeta = (bb - aa) / (2.0 * ab)
+                t = (1.0 if zeta >= 0.0 else -1.0) / (abs(zeta) + np.sqrt(1.0 + zeta * zeta))
+                c = 1.0 / np.sqrt(1.0 + t * t)
+                s = c * t
+                turn(rows[a], rows[b], c, s)
+                turn(left[a], left[b], c, s)
+        if worst <= 10.0 * ORTHOGONAL:
+            break
+
+
+@compiled
+def turn(a: Floats, b: Floats, c: float, s: float) -> None:
+    """Rotate two rows in their plane."""
+    for j in range(a.shape[0]):
+        x, y = a[j], b[j]
+        a[j] = c * x - s * y
+        b[j] = s * x + c * y
+
+
+@compiled
+def sort_and_normalise(left: Floats, values: Floats, right: Floats) -> None:
+    """Values = norms of the rows of `right`, in decreasing order."""
+    n = values.shape[0]
+    for i in range(n):
+        values[i] = np.sqrt(dot(right[i], right[i]))
+    for i in range(n):
+        best = i
+        for k in range(i + 1, n):
+            if values[k] > values[best]:
+                best = k
+        if best != i:
+            values[i], values[best] = values[best], values[i]
+            for rows in (left, right):
+                for j in range(rows.shape[1]):
+                    rows[i, j], rows[best, j] = rows[best, j], rows[i, j]
+        if values[i] > 0.0:
+            for j in range(right.shape[1]):
+                right[i, j] /= values[i]
+
+
+@compiled
+def bound_on_next(total: float, values: Floats, n_kept: int) -> float:
+    """An upper bound on the (n_kept + 1)-th singular value of a matrix with squared norm `total`."""
+    rest = total * (1.0 + 1e-14)
+    for i in range(values.shape[0]):
+        rest -= values[i] * values[i]
+    rest = max(rest, 1e-14 * total)
+    if n_kept < values.shape[0]:
+        rest += values[n_kept] * values[n_kept]
+    return float(np.sqrt(rest))
+
+
+@compiled
+def follow(matrix: Floats, left: Floats, values: Floats, right: Floats, n_kept: int, known_bound: float) -> bool:
+    """Move the triplets of a similar matrix to those of this one. True if the first n_kept are proved right.
+
+    `known_bound` is any other upper bound on the next singular value, infinity if there is none.
+    """
+    total = dot(matrix.reshape(-1), matrix.reshape(-1))
+    if not total < np.inf:
+        return False
+    before = np.inf
+    for iteration in range(MAX_ITERATIONS + 1):
+        image = np.dot(right, matrix.T)
+        if iteration > 0:
+            squared = 0.0
+            for i in range(n_kept):
+                for j in range(image.shape[1]):
+                    away = image[i, j] - values[i] * left[i, j]
+                    squared += away * away
+            residual = np.sqrt(squared)
+            gap = values[n_kept - 1] - min(bound_on_next(total, values, n_kept), known_bound)
+            if residual <= 0.5 * ACCURACY * gap:
+                return True
+            if gap <= 0.0 or not residual <= SLOW * before or iteration == MAX_ITERATIONS:
+                return False
+            before = residual
+        left[:] = image
+        if not orthonormalise(left):
+            return False
+        right[:] = np.dot(left, matrix)
+        rotate_to_orthogonal(right, left)
+        sort_and_normalise(left, values, right)
+    return False
+
+
+@compiled
+def decompose(matrix: Floats, left: Floats, values: Floats, right: Floats) -> None:
+    """The leading triplets by a full decomposition. The matrix must be finite."""
+    u, s, vt = np.linalg.svd(matrix, False)
+    for i in range(values.shape[0]):
+        values[i] = s[i]
+        for j in range(left.shape[1]):
+            left[i, j] = u[j, i]
+        for j in range(right.shape[1]):
+            right[i, j] = vt[i, j]
+
+
+@compiled
+def multiply_out(left: Floats, values: Floats, right: Floats, n_kept: int, out: Floats) -> None:
+    """Out = U_r S_r V_r'."""
+    for j in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            out[j, k] = 0.0
+        for i in range(n_kept):
+            factor = values[i] * left[i, j]
+            for k in range(out.shape[1]):
+                out[j, k] += factor * right[i, k]

@@ -1,0 +1,49 @@
+"""How far a stream of rounds has come: what all kinds of rounds count alike."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.kernels.progress import N_AT_ROUND, N_PENDING, N_ROUNDS
+from thresher.rounds.step_size import StepSize, step_table
+
+Floats = NDArray[np.float64]
+
+
+class Progress:
+    """Counts of rounds and of samples that wait for one."""
+
+    def __init__(self) -> None:
+        self._progress = np.zeros(3, np.int64)
+
+    @property
+    def n_seen(self) -> int:
+        """Samples in the summary."""
+        raise NotImplementedError
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds done."""
+        return int(self._progress[N_ROUNDS])
+
+    @property
+    def n_pending(self) -> int:
+        """Samples absorbed since the last round."""
+        return int(self._progress[N_PENDING])
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the last round has seen every sample."""
+        return int(self._progress[N_AT_ROUND]) == self.n_seen
+
+    def steps_for(self, n_rows: int, step_size: StepSize, n_steps: int, n_warmup: int, round_size: int) -> Floats:
+        """The table of step sizes for the rounds that fall into the next `n_rows` samples."""
+        n_past = n_rows - max(n_warmup - self.n_seen, 0)  # samples past the warm-up
+        until_first = max(round_size - self.n_pending, 1)
+        n_rounds = 0 if n_past < until_first else 1 + (n_past - until_first) // round_size
+        return step_table(step_size, self.n_rounds + 1, n_rounds, n_steps)
+
+    def count_round(self) -> None:
+        """Note that a round has seen every sample."""
+        self._progress[N_ROUNDS] += 1
+        self._progress[N_PENDING] = 0
+        self._progress[N_AT_ROUND] = self.n_seen

@@ -1,0 +1,232 @@
+"""The summary of a stream of rows with many responses."""
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import blas
+from scipy.sparse import issparse
+
+from thresher._checks import check_positive_integer, check_rows
+from thresher._interrupts import InterruptsDeferred
+from thresher.kernels import gram as kernel
+from thresher.kernels.gram import N_BUFFERED, SHIFT_X, SUM_X, GramArrays
+from thresher.summaries.gram import Gram
+
+Floats = NDArray[np.float64]
+
+
+class MultiResponse:
+    r"""What rows (x, y) with p features and q responses leave behind for least squares.
+
+    All responses share one p x p matrix of co-moments of x; there is a p x q one of x with y and a q x q one of y. They
+    are the blocks of the co-moments of the joined row (x, y), so this *is* a ``Gram`` of p + q columns, with
+    its accuracy, its merging and its cost: (p + q)^2 flops per row in blocks of BLAS-3 and 8 (p + q)^2 bytes.
+
+    Equivalent to keeping all rows and calling ``np.cov(np.hstack([X, Y]), rowvar=False)``.
+
+    Parameters
+    ----------
+    n_features, n_responses : int
+        p and q.
+
+    References
+    ----------
+    A. J. Izenman (1975). Reduced-rank regression for the multivariate linear model. Journal of Multivariate
+    Analysis 5(2), 248-264.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import MultiResponse
+    >>> X = np.array([[1.0], [2.0], [3.0]])
+    >>> Y = np.array([[2.0, 0.0], [4.0, 1.0], [6.0, 2.0]])
+    >>> summary = MultiResponse(1, 2).absorb(X, Y)
+    >>> summary.cross_comoment()
+    array([[4., 2.]])
+    >>> float(summary.loss([[2.0, 1.0]], intercept=[0.0, -1.0]))
+    0.0
+    """
+
+    def __init__(self, n_features: int, n_responses: int) -> None:
+        self.n_features = check_positive_integer(n_features, "n_features")
+        self.n_responses = check_positive_integer(n_responses, "n_responses")
+        self._joint = Gram(n_features + n_responses)
+
+    # -- what it holds ---------------------------------------------------------------------------------
+
+    @property
+    def arrays(self) -> GramArrays:
+        """The live state of the joined Gram, for kernels."""
+        return self._joint.arrays
+
+    @property
+    def n_folded(self) -> int:
+        """Rows in the co-moments; the others are still in the buffer."""
+        return self._joint.n_folded
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows absorbed, whatever their weights."""
+        return self._joint.n_samples
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return self._joint.weight
+
+    @property
+    def mean_x(self) -> Floats:
+        """Weighted mean of x; zero before the first row."""
+        return self._joint.mean_x[: self.n_features]
+
+    @property
+    def mean_y(self) -> Floats:
+        """Weighted mean of y; zero before the first row."""
+        return self._joint.mean_x[self.n_features :]
+
+    def variance(self, centred: bool = True) -> Floats:
+        """Mean square of each feature, about its mean or about zero; exactly zero for a constant column."""
+        return self._joint.variance(centred)[: self.n_features]
+
+    def comoment(self) -> Floats:
+        """Sum w (x - mean)(x - mean)', p x p."""
+        return self._joint.comoment()[: self.n_features, : self.n_features]
+
+    def second_moment(self) -> Floats:
+        """Sum w x x', p x p."""
+        return self._joint.second_moment()[: self.n_features, : self.n_features]
+
+    def cross_comoment(self) -> Floats:
+        """Sum w (x - mean_x)(y - mean_y)', p x q."""
+        return self._joint.comoment()[: self.n_features, self.n_features :]
+
+    def cross_moment(self) -> Floats:
+        """Sum w x y', p x q."""
+        return self._joint.second_moment()[: self.n_features, self.n_features :]
+
+    def comoment_y(self) -> Floats:
+        """Sum w (y - mean_y)(y - mean_y)', q x q."""
+        return self._joint.comoment()[self.n_features :, self.n_features :]
+
+    # -- the loss --------------------------------------------------------------------------------------
+
+    def loss(self, coef: ArrayLike, intercept: ArrayLike | None = 0.0) -> float:
+        """Half the weighted mean of |y - x coef - intercept|^2 over all rows so far; None is the best intercept."""
+        joined, product, along_sum, beta = self._residual_sums(coef, intercept)
+        total = np.sum(joined * product) + 2.0 * beta @ along_sum + self.weight * beta @ beta
+        return max(float(total), 0.0) / (2.0 * self.weight)
+
+    def gradient(self, coef: ArrayLike, intercept: ArrayLike | None = 0.0) -> Floats:
+        """The gradient of the loss in the coefficients, p x q, at a fixed intercept (None: the best one)."""
+        _, product, along_sum, beta = self._residual_sums(coef, intercept)
+        sum_x, shift = self.arrays.moments[SUM_X], self.arrays.moments[SHIFT_X]
+        result = product + np.outer(sum_x, beta) + np.outer(shift, along_sum + self.weight * beta)
+        gradient: Floats = result[: self.n_features] / self.weight
+        return gradient
+
+    def best_intercept(self, coef: ArrayLike) -> Floats:
+        """The intercepts that minimise the loss for these coefficients."""
+        return self.mean_y - self.mean_x @ self._check_coef(coef)
+
+    def normal_equations(self, features: ArrayLike, centred: bool = True) -> tuple[Floats, Floats]:
+        """The rows and columns `features` of the (co)moments of x, and of those of x with y.
+
+        Solving them is least squares on these features alone, for all responses.
+        """
+        index = np.asarray(features, np.intp)
+        responses = np.arange(self.n_features, self.n_features + self.n_responses)
+        matrix, _ = self._joint.normal_equations(np.concatenate([index, responses]), centred)
+        return matrix[: len(index), : len(index)], matrix[: len(index), len(index) :]
+
+    def _residual_sums(self, coef: ArrayLike, intercept: ArrayLike | None) -> tuple[Floats, Floats, Floats, Floats]:
+        """W = (coef, -I), (sum z z') W, (sum z)' W and what is constant in the residual W' z + beta.
+
+        z is the joined row (x, y) less the shift.
+        """
+        joined = np.vstack([self._check_coef(coef), -np.eye(self.n_responses)])
+        if self.weight == 0.0:
+            raise ValueError("The summary is empty: absorb rows with positive weight first.")
+        arrays, n = self.arrays, self.arrays.counts[N_BUFFERED]
+        product = blas.dsymm(1.0, arrays.scatter.T, joined, lower=1)
+        product += arrays.buffer[:n].T @ (arrays.buffer[:n] @ joined)
+        along_sum: Floats = arrays.moments[SUM_X] @ joined
+        if intercept is None:
+            beta = -along_sum / self.weight
+        else:
+            beta = arrays.moments[SHIFT_X] @ joined + np.asarray(intercept, np.float64)
+        return joined, product, along_sum, beta
+
+    def _check_coef(self, coef: ArrayLike) -> Floats:
+        theta = np.asarray(coef, np.float64)
+        if theta.shape != (self.n_features, self.n_responses):
+            raise ValueError(f"coef has shape {theta.shape}; expected ({self.n_features}, {self.n_responses}).")
+        return theta
+
+    # -- absorbing rows --------------------------------------------------------------------------------
+
+    def absorb(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Add rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+        Y : array-like of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Non-negative; a weight of two counts a row twice.
+        """
+        double = np.dtype(np.float64)
+        rows, responses, weights = check_rows(X, Y, sample_weight, self.n_features, double, self.n_responses)
+        with InterruptsDeferred() as interrupts:
+            for block in self.blocks(rows, responses, weights):
+                kernel.absorb_rows(self.arrays, *block)
+                self.fold_if_full()
+                interrupts.check()
+        return self
+
+    def blocks(self, X: Any, Y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Cut checked rows where the buffer fills up, each piece joined with its responses."""
+        size = len(self.arrays.buffer)
+        for start in range(0, X.shape[0], size):
+            piece = slice(start, start + size)
+            rows = X[piece].toarray() if issparse(X) else X[piece]
+            joined = np.hstack([rows, Y[piece]])
+            yield from self._joint.blocks(joined, np.zeros(len(joined)), None if weights is None else weights[piece])
+
+    def fold_if_full(self) -> bool:
+        """Fold the buffer once it is full. True if the shift moved, so that derived sums must be redone."""
+        return self._joint.fold_if_full()
+
+    # -- summaries as values ---------------------------------------------------------------------------
+
+    def copy(self) -> "MultiResponse":
+        """An independent copy."""
+        return self._with(self._joint.copy())
+
+    def merge(self, other: "MultiResponse") -> "MultiResponse":
+        """The summary of both streams, as a new object."""
+        self._check_partner(other, "merge")
+        return self._with(self._joint.merge(other._joint))
+
+    def subtract(self, other: "MultiResponse") -> "MultiResponse":
+        """The summary of the rows that are in this one but not in `other`, as a new object."""
+        self._check_partner(other, "subtract")
+        return self._with(self._joint.subtract(other._joint))
+
+    def _with(self, joint: Gram) -> "MultiResponse":
+        result = MultiResponse.__new__(MultiResponse)
+        result.n_features, result.n_responses, result._joint = self.n_features, self.n_responses, joint
+        return result
+
+    def _check_partner(self, other: "MultiResponse", verb: str) -> None:
+        if not isinstance(other, MultiResponse):
+            raise TypeError(f"Cannot {verb} a {type(other).__name__} with a MultiResponse.")
+        ours, theirs = (self.n_features, self.n_responses), (other.n_features, other.n_responses)
+        if ours != theirs:
+            raise ValueError(f"Cannot {verb} summaries of different sizes: {ours} and {theirs} features and responses.")
+
+    def __repr__(self) -> str:
+        return (
+            f"MultiResponse(n_features={self.n_features}, n_responses={self.n_responses}, n_samples={self.n_samples})"
+        )
