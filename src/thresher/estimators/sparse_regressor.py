@@ -1,25 +1,22 @@
 """Streaming sparse linear regression as a scikit-learn estimator."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher._checks import check_range, check_weights
 from thresher._warnings import warn_caller
-from thresher.estimators._plain import is_plain
+from thresher.estimators._rows import RowStreaming
+from thresher.rounds.dense import DenseRounds
 from thresher.rounds.sparse import SparseRounds
 from thresher.rounds.step_size import StepSize, safe_step
+from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
@@ -27,7 +24,7 @@ Floats = NDArray[np.float64]
 DEFAULT_SPARSITY = 10
 
 
-class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ignore[misc]
     r"""Linear regression with at most s nonzero coefficients, kept current while rows stream in.
 
     After every row it takes a few hard-thresholding steps towards
@@ -44,7 +41,8 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
     Parameters
     ----------
     sparsity : int, default=10
-        How many features to keep, s. Over-specify it a little; more than there are columns means all.
+        How many features to keep, s. Over-specify it a little; more than there are columns means all. With
+        `groups` it counts groups.
     n_steps : int, default=5
         Hard-thresholding steps per round, K.
     step_size : float, callable or "auto", default="auto"
@@ -59,6 +57,9 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
     standardize : bool, default=True
         Whether steps and comparisons are made in units of each column's standard deviation over all rows so far
         (root mean square without an intercept). Coefficients are always in the units of the data.
+    groups : array-like of shape (n_features,), optional
+        The group of each column, as integers or strings. Columns of a group (one-hot levels, lags of one signal)
+        are kept or dropped together: the s groups of largest norm are kept. A step then costs O(d s) instead of O(s^2).
     dtype : {"float64", "float32"}, default="float64"
         Storage of the d x d co-moments; float32 halves the memory.
     tol : float, default=1e-8
@@ -75,7 +76,9 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
     support_ : ndarray of int
         Sorted indices of the nonzero coefficients.
     sparsity_ : int
-        The s in use: `sparsity`, or the number of columns if there are fewer.
+        The s in use: `sparsity`, or the number of columns (or groups) if there are fewer.
+    selected_groups_ : ndarray
+        Labels of the groups that are kept, if there are `groups`.
     step_size_ : float
         The last step taken.
     n_samples_seen_ : int
@@ -123,17 +126,14 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **RowStreaming._parameter_constraints,
         "sparsity": [Interval(Integral, 1, None, closed="left")],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
-        "step_size": [Interval(Real, 0, None, closed="neither"), callable, StrOptions({"auto"})],
-        "n_warmup": [Interval(Integral, 0, None, closed="left")],
-        "round_size": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
+        "groups": ["array-like", None],
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
+    _summary_type = Gram
 
     def __init__(
         self,
@@ -145,6 +145,7 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
         round_size: int = 1,
         fit_intercept: bool = True,
         standardize: bool = True,
+        groups: ArrayLike | None = None,
         dtype: str = "float64",
         tol: float = 1e-8,
         max_iter: int = 1000,
@@ -156,203 +157,55 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
         self.round_size = round_size
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.groups = groups
         self.dtype = dtype
         self.tol = tol
         self.max_iter = max_iter
 
     # -- fitting ---------------------------------------------------------------------------------------
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Absorb rows, with a round after every `round_size` of them.
-
-        Parameters
-        ----------
-        X : array-like, dataframe or sparse matrix of shape (n, n_features)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-            Non-negative.
-
-        Returns
-        -------
-        self
-        """
-        with self._unchanged_by_failure():
-            self._check_parameters()
-            first = not hasattr(self, "summary_")
-            rows, responses, weights = self._check(X, y, sample_weight, reset=first)
-            if first:
-                self._start(Gram(rows.shape[1], self.dtype))
-            self._adopt_parameters()
-            steps = self._rounds.steps_for(rows.shape[0], self.step_size, self.n_steps, self.n_warmup, self.round_size)
-        try:
-            self._rounds.absorb(rows, responses, weights, steps, self.n_warmup, self.round_size)
-        finally:  # an interrupt falls between blocks, and finished blocks count
-            self._publish()
-        self._warn_of_rises()
-        return self
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, absorb all rows, then run rounds on their summary until it settles.
-
-        Parameters and return value are those of ``partial_fit``.
-        """
-        with self._unchanged_by_failure():
-            self._check_parameters()
-            rows, responses, weights = self._check(X, y, sample_weight, reset=True)
-            if weights is not None and not weights.any():
-                raise ValueError("All sample weights are zero; at least one row must count.")
-            summary = Gram(rows.shape[1], self.dtype)
-            summary.absorb(rows, responses, weights)
-            return self._settle(summary)
-
-    def fit_summary(self, summary: Gram) -> Self:
-        """Fit from cross-products alone: as ``fit`` on the rows that the summary has seen.
-
-        The summary is copied, in its own dtype; ``partial_fit`` may go on from it.
-        """
-        with self._unchanged_by_failure():
-            self._check_parameters()
-            if not isinstance(summary, Gram):
-                raise TypeError(f"summary must be a thresher.Gram, got {type(summary).__name__}")
-            if summary.weight == 0.0:
-                raise ValueError("The summary is empty: absorb rows with positive weight first.")
-            self._forget_features(summary.n_features)
-            return self._settle(summary.copy())
-
-    def finish(self) -> Self:
-        """Close the current round: run one now if rows were absorbed since the last."""
-        check_is_fitted(self, "summary_")
-        with self._unchanged_by_failure():
-            self._check_parameters()
-            self._adopt_parameters()
-            if not self._rounds.up_to_date:
-                self._rounds.run_round(self.step_size, self.n_steps)
-            self._publish()
-        self._warn_of_rises()
-        return self
-
-    @contextmanager
-    def _unchanged_by_failure(self) -> Iterator[None]:
-        """Leave the model exactly as it was if the block fails.
-
-        Attributes are restored, not what they refer to: the block replaces the rounds or does not touch them.
-        """
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _forget_features(self, n_features: int) -> None:
-        """Take columns by number, as scikit-learn does for arrays."""
-        self.n_features_in_ = n_features
-        self.__dict__.pop("feature_names_in_", None)
-
-    def _check_parameters(self) -> None:
-        """Validate the parameters, unless they are the very objects that were validated before."""
-        values = [getattr(self, name) for name in self._parameter_constraints]
-        checked = getattr(self, "_checked_parameters", [])
-        if len(checked) != len(values) or any(a is not b for a, b in zip(values, checked, strict=True)):
-            self._validate_params()
-            self._checked_parameters = values
-
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Floats, Floats | None]:
-        """Checked rows, responses and weights. Sets or checks the features seen."""
         dtype = self.summary_.dtype if hasattr(self, "summary_") and not reset else np.dtype(self.dtype)
-        known = reset or not hasattr(self, "feature_names_in_")
-        plain = known and is_plain(X, y, None if reset else self.n_features_in_, dtype)
-        if plain:
-            rows, responses = X, y
-            if reset:
-                self._forget_features(X.shape[1])
-        else:
-            if isinstance(X, list | tuple | np.ndarray) and np.asarray(X).dtype.kind in "US":
-                raise ValueError("X holds strings; pass numbers.")
-            rows, responses = validate_data(
-                self,
-                X,
-                y,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                y_numeric=True,
-            )
-        responses = np.ascontiguousarray(responses, np.float64)
-        weights = check_weights(sample_weight, rows.shape[0])
-        if not plain or weights is not None:
-            check_range(rows.data if issparse(rows) else rows, responses, weights, dtype)
-        return rows, responses, weights
+        return self._check_rows(X, y, sample_weight, reset, dtype)
 
-    def _start(self, summary: Gram) -> None:
-        """Begin with a summary and no estimate."""
-        self.summary_ = summary
-        self.sparsity_ = self._clipped_sparsity(warn=True)
-        self.n_iter_ = 0
-        self._warned = False
-        self._asked_sparsity = self.sparsity
-        self._rounds = SparseRounds(summary, self.sparsity_, self.fit_intercept, self.standardize)
+    def _new_summary(self, rows: Any, responses: Any) -> Gram:
+        return Gram(rows.shape[1], self.dtype)
 
-    def _settle(self, summary: Gram) -> Self:
-        self._start(summary)
-        settled = self._rounds.settle(self.step_size, self.n_steps, self.tol, self.max_iter)
-        self.n_iter_ = self._rounds.n_rounds
-        self._publish()
-        self._warn_of_rises()
-        if not settled and not self._warned:
-            warn_caller(
-                f"fit did not settle within max_iter={self.max_iter} rounds; the last one moved the coefficients "
-                f"by more than tol={self.tol:g}. Increase max_iter or tol.",
-                ConvergenceWarning,
-            )
-        return self
+    def _problem(self) -> Any:
+        d, groups, limit = self.summary_.n_features, None, "columns"
+        if self.groups is not None:
+            if self.groups is not getattr(self, "_labels", None):
+                self._labels, self._groups = self.groups, Groups(self.groups, self.sparsity)
+            groups, limit = self._groups, "groups"
+            if len(groups.index) != d:
+                raise ValueError(f"groups has {len(groups.index)} labels and X has {d} columns; give one per column.")
+            d = groups.n_groups
+        if self.sparsity > d and self.sparsity not in (DEFAULT_SPARSITY, getattr(self, "_warned_of", None)):
+            self._warned_of = self.sparsity
+            warn_caller(f"sparsity={self.sparsity} exceeds the number of {limit}; using {d}.", UserWarning)
+        return int(min(self.sparsity, d)), bool(self.fit_intercept), bool(self.standardize), groups
 
-    def _clipped_sparsity(self, warn: bool) -> int:
-        d = self.summary_.n_features
-        if warn and self.sparsity > d and self.sparsity != DEFAULT_SPARSITY:
-            warn_caller(f"sparsity={self.sparsity} exceeds the number of columns; using {d}.", UserWarning)
-        return int(min(self.sparsity, d))
-
-    def _adopt_parameters(self) -> None:
-        """Let parameters that were set since the last call take effect, on the same summary and estimate."""
-        asked_anew, self._asked_sparsity = self.sparsity != self._asked_sparsity, self.sparsity
-        problem = self._rounds.problem._replace(
-            sparsity=self._clipped_sparsity(warn=asked_anew),
-            centred=self.fit_intercept,
-            standardized=self.standardize,
-        )
-        if problem != self._rounds.problem:
-            self._rounds = self._rounds.changed_to(problem)
-            self.sparsity_ = problem.sparsity
+    def _new_rounds(self) -> SparseRounds | DenseRounds:
+        self.sparsity_, centred, standardized, groups = self._solved
+        if groups is None:
+            return SparseRounds(self.summary_, self.sparsity_, centred, standardized)
+        return DenseRounds(self.summary_, groups.keeping(self.sparsity_), centred, standardized)
 
     def _publish(self) -> None:
-        """Copy the state of the rounds into the fitted attributes."""
-        self.coef_ = self._rounds.coef.copy()
-        self.intercept_ = self._rounds.intercept if self.fit_intercept else 0.0
+        self.coef_ = self._rounds.coef.flatten()
+        self.intercept_ = float(np.squeeze(self._rounds.intercept)) if self.fit_intercept else 0.0
         self.step_size_ = self._rounds.last_step
         self.n_rounds_ = self._rounds.n_rounds
         self.n_samples_seen_ = self.summary_.n_samples
-
-    def _warn_of_rises(self) -> None:
-        """Tell once that a step size of the user's choice raises the loss, and which would not."""
-        tallies = self._rounds.tallies
-        if self._warned or not (tallies["rises"] or tallies["overflows"]):
-            return
-        self._warned = True
-        overflow = "; steps that overflow were not taken" if tallies["overflows"] else ""
-        warn_caller(
-            f"step_size={self.step_size!r} raised the loss in {tallies['rises']} of {tallies['steps']} steps"
-            f"{overflow}. On the rows so far, a step of {self._safe_step():.3g} is safe; "
-            "step_size='auto' finds safe steps by itself.",
-            ConvergenceWarning,
-        )
 
     def _safe_step(self) -> float:
         moment = self.summary_.comoment() if self.fit_intercept else self.summary_.second_moment()
         moment /= self.summary_.weight
         scale = self.summary_.variance(self.fit_intercept) if self.standardize else np.ones(len(moment))
-        return safe_step(moment, np.sqrt(scale), self.sparsity_)
+        kept = self.sparsity_
+        if self.groups is not None:
+            kept *= int(np.bincount(self._groups.index).max())
+        return safe_step(moment, np.sqrt(scale), kept)
 
     # -- using the model -------------------------------------------------------------------------------
 
@@ -361,6 +214,14 @@ class SparseRegressor(SelectorMixin, RegressorMixin, BaseEstimator):  # type: ig
         """Sorted indices of the nonzero coefficients."""
         check_is_fitted(self, "coef_")
         return np.flatnonzero(self.coef_)
+
+    @property
+    def selected_groups_(self) -> NDArray[Any]:
+        """Labels of the groups that are kept, in the order in which they first appear."""
+        check_is_fitted(self, "coef_")
+        if self.groups is None:
+            raise AttributeError("selected_groups_ is there only with groups.")
+        return self._groups.names[self._groups.norms(self.coef_) > 0.0]
 
     def predict(self, X: Any) -> Floats:
         """Predicted responses.

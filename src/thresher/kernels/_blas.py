@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils as _cgutils
 from numba.extending import get_cython_function_address, intrinsic
 
 from thresher.kernels._compile import compiled
+
+cgutils: Any = _cgutils  # untyped
 
 # Places in the array that `addresses` returns
 SSYMV, DSYMV, DSYMM = 0, 1, 2
@@ -25,8 +27,7 @@ def addresses() -> Any:
     return np.array([get_cython_function_address("scipy.linalg.cython_blas", name) for name in names], np.int64)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _call_blas(typing_context: Any, address: Any, arguments: Any) -> Any:
+def _type_call(typing_context: Any, address: Any, arguments: Any) -> Any:
     """Call the Fortran routine at `address`: arrays go as pointers to their data, numbers as pointers to themselves."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -43,6 +44,9 @@ def _call_blas(typing_context: Any, address: Any, arguments: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, arguments), generate
+
+
+_call_blas: Any = intrinsic(_type_call)
 
 
 @compiled

@@ -5,12 +5,12 @@ import numpy as np
 from thresher.kernels._compile import compiled
 from thresher.kernels.certificate import nth_largest, tie_band
 from thresher.kernels.dense_state import ROOT, WARM, DenseProblem, DenseState
-from thresher.kernels.gram import Floats
-from thresher.kernels.subspace import decompose, follow, multiply_out
+from thresher.kernels.gram import Floats, Integers
+from thresher.kernels.subspace import MAX_ITERATIONS, SLOW, decompose, follow, keep_tangent, multiply_out
 
 
 @compiled
-def choose_groups(norms: Floats, n_kept: int, chosen: Floats) -> None:
+def choose_groups(norms: Floats, n_kept: int, chosen: Integers) -> None:
     """Mark the groups of largest norm; ties go to the first."""
     n = norms.shape[0]
     if n_kept >= n:
@@ -55,7 +55,9 @@ def project(state: DenseState, problem: DenseProblem) -> bool:
         projected[:] = target
         decompose(target, state.left, state.values, state.right)
         return True
-    cheap = state.flags[WARM] == 1 and follow(target, state.left, state.values, state.right, problem.n_kept, np.inf)
+    cheap = state.flags[WARM] == 1 and follow(
+        target, state.left, state.values, state.right, problem.n_kept, np.inf, MAX_ITERATIONS, SLOW
+    )
     if not cheap:
         decompose(target, state.left, state.values, state.right)
         state.flags[WARM] = 1
@@ -67,20 +69,15 @@ def project(state: DenseState, problem: DenseProblem) -> bool:
 def restrict(state: DenseState, problem: DenseProblem, block: Floats) -> None:
     """Leave of a block, in place, what is tangent to the set at the last projected point.
 
-    For groups, that is what lies in the kept ones; for ranks UU'Z + ZVV' - UU'ZVV'.
+    For groups, that is what lies in the kept ones.
     """
     if not problem.by_rank:
         for i in range(block.shape[0]):
             if not state.chosen[state.groups[i]]:
                 block[i] = 0.0
         return
-    n = min(problem.n_kept, state.values.shape[0])
-    matrix = block.reshape(state.target.shape)
-    left, right = state.left[:n], state.right[:n]
-    inside = np.dot(left, matrix)  # U'Z
-    outside = np.dot(matrix, right.T)  # ZV
-    outside -= np.dot(left.T, np.dot(inside, right.T))  # (I - UU')ZV
-    matrix[:] = np.dot(left.T, inside) + np.dot(outside, right)
+    n_kept = min(problem.n_kept, state.values.shape[0])
+    keep_tangent(state.left, state.right, n_kept, block.reshape(state.target.shape))
 
 
 @compiled

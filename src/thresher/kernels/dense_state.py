@@ -5,11 +5,12 @@ The estimate theta has p rows and q columns: one row per feature and one column 
 
     pull = (sum w z z') W - cross,                                                                (3)
 
-where W = theta and cross = sum w z v for a Gram (q = 1), and where W = (theta, -I) and cross = 0 for a summary whose rows
-z join features and responses. A new row adds z (W'z - v)', a step adds (sum w z z') move.
+where W = theta and cross = sum w z v for a Gram (q = 1), and where W = (theta, -I) and cross = 0 for a summary whose
+rows z join features and responses. A new row adds z (W'z - v)', a step adds (sum w z z') move.
 
-Where the scatter matrix is large, that last product reads a copy in float32. Its relative error of about 1e-7 applies to
-the move alone, and once the moves add up to more than a thousandth of theta, pull is computed anew in float64.
+Where the scatter matrix is large, that last product reads a copy in float32. Its relative error of about 1e-7
+applies to the move alone, and once the moves add up to more than a hundredth of theta, pull is computed anew
+in float64.
 """
 
 from typing import Any, NamedTuple
@@ -36,8 +37,8 @@ from thresher.kernels.gram import (
 from thresher.kernels.problem import TINY, variance
 from thresher.kernels.subspace import dot
 
-# Moves of float32 accuracy may add up to this share of theta.
-SINGLE_REACH = 1e-3
+# Moves multiplied in float32 may add up to this share of theta.
+SINGLE_REACH = 1e-2
 
 # Rows of DenseState.units
 ROOT, UNIT = 0, 1

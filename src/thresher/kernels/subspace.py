@@ -18,10 +18,9 @@ Floats = NDArray[np.float64]
 
 # The projection must equal that of a full decomposition this closely, relative to the largest singular value.
 ACCURACY = 1e-10
-# More iterations than this cost more than a full decomposition of a small matrix.
-MAX_ITERATIONS = 8
-# An iteration that leaves more than this share of the residual is not worth repeating.
-SLOW = 0.3
+# How many iterations a small matrix is worth, and the share of the residual that each may leave, before
+# a full decomposition is cheaper.
+MAX_ITERATIONS, SLOW = 8, 0.3
 # Rows followed beyond the r that are asked for.
 SPARE = 3
 # Rows count as orthogonal when their cosine is below this.
@@ -126,16 +125,26 @@ def bound_on_next(total: float, values: Floats, n_kept: int) -> float:
 
 
 @compiled
-def follow(matrix: Floats, left: Floats, values: Floats, right: Floats, n_kept: int, known_bound: float) -> bool:
+def follow(
+    matrix: Floats,
+    left: Floats,
+    values: Floats,
+    right: Floats,
+    n_kept: int,
+    known_bound: float,
+    max_iterations: int,
+    slow: float,
+) -> bool:
     """Move the triplets of a similar matrix to those of this one. True if the first n_kept are proved right.
 
-    `known_bound` is any other upper bound on the next singular value, infinity if there is none.
+    `known_bound` is any other upper bound on the next singular value, infinity if there is none. Gives up after
+    `max_iterations`, or when one leaves more than the share `slow` of the residual.
     """
     total = dot(matrix.reshape(-1), matrix.reshape(-1))
     if not total < np.inf:
         return False
     before = np.inf
-    for iteration in range(MAX_ITERATIONS + 1):
+    for iteration in range(max_iterations + 1):
         image = np.dot(right, matrix.T)
         if iteration > 0:
             squared = 0.0
@@ -147,7 +156,7 @@ def follow(matrix: Floats, left: Floats, values: Floats, right: Floats, n_kept: 
             gap = values[n_kept - 1] - min(bound_on_next(total, values, n_kept), known_bound)
             if residual <= 0.5 * ACCURACY * gap:
                 return True
-            if gap <= 0.0 or not residual <= SLOW * before or iteration == MAX_ITERATIONS:
+            if gap <= 0.0 or not residual <= slow * before or iteration == max_iterations:
                 return False
             before = residual
         left[:] = image
@@ -181,3 +190,13 @@ def multiply_out(left: Floats, values: Floats, right: Floats, n_kept: int, out: 
             factor = values[i] * left[i, j]
             for k in range(out.shape[1]):
                 out[j, k] += factor * right[i, k]
+
+
+@compiled
+def keep_tangent(left: Floats, right: Floats, n_kept: int, matrix: Floats) -> None:
+    """Leave of a matrix Z, in place, what is tangent to the matrices of rank r: UU'Z + ZVV' - UU'ZVV'."""
+    left, right = left[:n_kept], right[:n_kept]
+    inside = np.dot(left, matrix)  # U'Z
+    outside = np.dot(matrix, right.T)  # ZV
+    outside -= np.dot(left.T, np.dot(inside, right.T))  # (I - UU')ZV
+    matrix[:] = np.dot(left.T, inside) + np.dot(outside, right)

@@ -250,18 +250,20 @@ class DenseRounds(Progress):
         coef[features] = unit[:, None] * scipy.linalg.solve_triangular(factor.T, fit)
         self.coef = coef
 
-    def changed_to(self, sparsity: Rank | Groups, centred: bool, standardized: bool) -> "DenseRounds":
-        """The same summary and estimate, for another problem; what does not fit into it is projected."""
-        result = DenseRounds(self.summary, sparsity, centred, standardized)
-        theta = self._state.joined[: self.summary.n_features]
-        scale = np.sqrt(self.summary.variance(centred))[:, None] if standardized else np.ones((len(theta), 1))
+    def adopt(self, other: Any) -> Self:
+        """Go on from the estimate of other rounds on the same summary; what does not fit is projected."""
+        theta = other.coef.reshape(self.summary.n_features, -1)
+        scale = (
+            np.sqrt(self.summary.variance(self.problem.centred)) if self.problem.standardized else np.ones(len(theta))
+        )
         unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
-        shape = result._state.target.shape
-        result.coef = unit * sparsity.project((scale * theta).reshape(shape)).reshape(theta.shape)
-        result._progress[:] = self._progress
-        result._state.tallies[:] = self._state.tallies
-        result._state.numbers[LAST_STEP] = self.last_step
-        return result
+        scaled = (scale[:, None] * theta).reshape(self._state.target.shape)
+        self.coef = unit[:, None] * self.sparsity.project(scaled).reshape(theta.shape)
+        self._progress[:] = other._progress
+        self._state.numbers[LAST_STEP] = other.last_step
+        if isinstance(other, DenseRounds):
+            self._state.tallies[:] = other._state.tallies
+        return self
 
     def _update_intercept(self) -> None:
         if self.problem.centred:

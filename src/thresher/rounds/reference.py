@@ -4,7 +4,7 @@ Every fast path in this package is tested to give the iterates of this file. O(d
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ class Summary(Protocol):
 
     @property
     def weight(self) -> float: ...
-    def gradient(self, coef: Floats, intercept: float | None = 0.0) -> Floats: ...
+    def gradient(self, coef: Floats, intercept: Any = 0.0) -> Floats: ...
     def variance(self, centred: bool = True) -> Floats: ...
 
 
@@ -42,11 +42,14 @@ def run_round(
 
     A step of zero asks for the certified one. With `centred`, the intercept is the best one for theta (None) at
     every step. With `standardized`, the step is taken in units of each column's scale sigma: theta, seen as
-    sigma * theta, has gradient g / sigma.
+    sigma * theta, has gradient g / sigma. Theta may have one column per response; all share the scale of a feature.
     """
     if summary.weight == 0.0:
         return theta
-    scale = np.sqrt(summary.variance(centred)) if standardized else np.ones_like(theta)
+    scale = np.ones_like(theta)
+    if standardized:
+        sigma = np.sqrt(summary.variance(centred))
+        scale = scale * sigma.reshape(sigma.shape + (1,) * (theta.ndim - sigma.ndim))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
 
     def gradient(scaled: Floats) -> Floats:
@@ -88,8 +91,10 @@ def certified_step(
     if eta == 0.0:
         return theta, ceiling
     if theta.any():
-        columns = [gradient(unit) - at_zero for unit in np.eye(theta.size)[theta.ravel() != 0.0]]
-        eta = min(eta, STABLE / np.abs(np.array(columns)[:, theta.ravel() != 0.0]).sum(axis=1).max())
+        support = theta.ravel() != 0.0
+        units = np.eye(theta.size)[support].reshape(-1, *theta.shape)
+        columns = np.array([(gradient(unit) - at_zero).ravel()[support] for unit in units])
+        eta = min(eta, STABLE / np.abs(columns).sum(axis=1).max())
     eta, rejected = min(on_grid(eta), ceiling), False
     while True:
         move = sparsity.project(theta - eta * g) - theta

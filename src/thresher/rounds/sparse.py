@@ -197,17 +197,18 @@ class SparseRounds(Progress):
         self._work.counts[STALE] = 1
         self._update_intercept()
 
-    def changed_to(self, problem: Problem) -> "SparseRounds":
-        """The same summary and estimate, for another problem; what does not fit into it is projected."""
-        result = SparseRounds(self.gram, *problem)
+    def adopt(self, other: Any) -> Self:
+        """Go on from the estimate of other rounds on the same summary; what does not fit is projected."""
+        problem, coef = self.problem, other.coef.reshape(-1)
         scale = np.sqrt(self.gram.variance(problem.centred)) if problem.standardized else 1.0
-        kept = Cardinality(problem.sparsity).project(scale * self.coef) != 0.0
-        result.coef = np.where(kept, self.coef, 0.0)
-        result._update_intercept()
-        result._progress[:] = self._progress
-        result._tallies[:] = self._tallies
-        result._numbers[LAST_STEP] = self._numbers[LAST_STEP]
-        return result
+        kept = Cardinality(problem.sparsity).project(scale * coef) != 0.0
+        self.coef = np.where(kept, coef, 0.0)
+        self._update_intercept()
+        self._progress[:] = other._progress
+        self._numbers[LAST_STEP] = other.last_step
+        if isinstance(other, SparseRounds):
+            self._tallies[:] = other._tallies
+        return self
 
     def _follow_summary(self) -> None:
         """Start over from the summary if rows were absorbed behind our back."""

@@ -1,5 +1,7 @@
 """Sparsity by groups: coefficients that belong together are kept or dropped together."""
 
+from copy import copy
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -54,6 +56,12 @@ class Groups:
         order = np.argsort(first)  # groups are numbered as they appear
         self.names = names[order]
         self.index: NDArray[np.int64] = np.argsort(order)[index].astype(np.int64)
+
+    def keeping(self, s: int) -> "Groups":
+        """The same groups, another number of them to keep."""
+        result = copy(self)
+        result.s = check_positive_integer(s, "s")
+        return result
 
     @property
     def n_groups(self) -> int:

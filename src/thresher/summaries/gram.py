@@ -408,7 +408,8 @@ class Gram:
         scatter = result._arrays.scatter
         if self.n_folded:
             scatter[...] = self._arrays.scatter
-        result._arrays = GramArrays(scatter, *(array.copy() for array in self._arrays[1:]))
+        others = {name: array.copy() for name, array in self._arrays._asdict().items() if name != "scatter"}
+        result._arrays = result._arrays._replace(**others)
         if fold and result._arrays.counts[N_BUFFERED]:
             result._fold()
         return result

@@ -1,0 +1,60 @@
+"""Names of rows and columns, numbered as they first appear."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indices = NDArray[np.intp]
+
+
+class IdMap:
+    """A stable numbering of ids: an id keeps its number for ever."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def ids(self) -> list[Any]:
+        """All ids, in the order of their numbers."""
+        return list(self._numbers)
+
+    def numbered(self, ids: list[Any]) -> tuple[Indices, dict[Any, int]]:
+        """Numbers of the ids, and the ids among them that are new, with theirs. Changes nothing."""
+        fresh: dict[Any, int] = {}
+        known, next_number = self._numbers, len(self._numbers)
+        numbers = np.empty(len(ids), np.intp)
+        for place, name in enumerate(ids):
+            number = known.get(name)
+            if number is None:
+                number = fresh.setdefault(name, next_number + len(fresh))
+            numbers[place] = number
+        return numbers, fresh
+
+    def learn(self, fresh: dict[Any, int]) -> None:
+        """Take up new ids."""
+        self._numbers.update(fresh)
+
+    def look_up(self, ids: list[Any]) -> Indices:
+        """Numbers of the ids, -1 for those never seen."""
+        return np.array([self._numbers.get(name, -1) for name in ids], np.intp)
+
+
+def as_ids(values: Any, name: str) -> list[Any]:
+    """A list of ids, or an error."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}; expected one id per entry.")
+    ids: list[Any] = array.tolist()
+    for place, value in enumerate(ids):
+        if value is None or value != value or not isinstance(value, str | int | bytes):
+            raise ValueError(f"{name} holds {value!r} (first at {place}); ids must be strings or integers.")
+    return ids
+
+
+def are_ids(values: Any) -> bool:
+    """Whether these are names rather than indices."""
+    return np.asarray(values).dtype.kind in "USO"

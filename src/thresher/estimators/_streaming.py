@@ -1,0 +1,151 @@
+"""What every estimator does alike: settling on a summary, finishing a round, following parameters, failing cleanly."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from thresher._warnings import warn_caller
+
+
+class Streaming(BaseEstimator):  # type: ignore[misc]
+    """A shell around a summary and its rounds.
+
+    A subclass says which rounds it uses (`_new_rounds`), what makes other rounds necessary (`_problem`) and how to
+    show the estimate (`_publish`).
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "step_size": [Interval(Real, 0, None, closed="neither"), callable, StrOptions({"auto"})],
+        "n_warmup": [Interval(Integral, 0, None, closed="left")],
+        "round_size": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+    _summary_type: ClassVar[Any]
+    _rounds: Any
+
+    def fit_summary(self, summary: Any) -> Self:
+        """Fit from cross-products alone: as ``fit`` on the rows that the summary has seen.
+
+        The summary is copied; ``partial_fit`` may go on from it.
+        """
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            if not isinstance(summary, self._summary_type):
+                raise TypeError(
+                    f"summary must be a thresher.{self._summary_type.__name__}, got {type(summary).__name__}"
+                )
+            if summary.weight == 0.0:
+                raise ValueError("The summary is empty: absorb data with positive weight first.")
+            self._take_summary(summary)
+            return self._settle(summary.copy())
+
+    def finish(self) -> Self:
+        """Close the current round: run one now if anything was absorbed since the last."""
+        check_is_fitted(self, "summary_")
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            self._adopt_parameters()
+            if not self._rounds.up_to_date:
+                self._rounds.run_round(self.step_size, self.n_steps)
+            self._publish()
+        self._warn_of_rises()
+        return self
+
+    # -- what a subclass provides ------------------------------------------------------------------------
+
+    def _new_rounds(self) -> Any:
+        """Rounds for `summary_`, with the parameters as they are."""
+        raise NotImplementedError
+
+    def _problem(self) -> Any:
+        """Whatever, if it changes, makes new rounds necessary; checked against the data."""
+        raise NotImplementedError
+
+    def _publish(self) -> None:
+        """Copy the state of the rounds into the fitted attributes."""
+        raise NotImplementedError
+
+    def _take_summary(self, summary: Any) -> None:
+        """Learn from a summary what else the data would have told."""
+        raise NotImplementedError
+
+    def _safe_step(self) -> float | None:
+        """A step that never raises the loss, or None if it is not known."""
+        return None
+
+    # -- shared ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _unchanged_by_failure(self) -> Iterator[None]:
+        """Leave the model exactly as it was if the block fails.
+
+        Attributes are restored, not what they refer to: the block replaces the rounds or does not touch them.
+        """
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _check_parameters(self) -> None:
+        """Validate the parameters, unless they are the very objects that were validated before."""
+        values = [getattr(self, name) for name in self._parameter_constraints]
+        checked = getattr(self, "_checked_parameters", [])
+        if len(checked) != len(values) or any(a is not b for a, b in zip(values, checked, strict=True)):
+            self._validate_params()
+            self._checked_parameters = values
+
+    def _start(self, summary: Any) -> None:
+        """Begin with a summary and no estimate."""
+        self.summary_ = summary
+        self.n_iter_ = 0
+        self._warned = False
+        self.__dict__.pop("_warned_of", None)
+        self._solved = self._problem()
+        self._rounds = self._new_rounds()
+
+    def _settle(self, summary: Any) -> Self:
+        self._start(summary)
+        settled = self._rounds.settle(self.step_size, self.n_steps, self.tol, self.max_iter)
+        self.n_iter_ = self._rounds.n_rounds
+        self._publish()
+        self._warn_of_rises()
+        if not settled and not self._warned:
+            warn_caller(
+                f"fit did not settle within max_iter={self.max_iter} rounds; the last one moved the coefficients "
+                f"by more than tol={self.tol:g}. Increase max_iter or tol.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def _adopt_parameters(self) -> None:
+        """Let parameters that were set since the last call take effect, on the same summary and estimate."""
+        problem = self._problem()
+        if problem != self._solved:
+            self._solved = problem
+            self._rounds = self._new_rounds().adopt(self._rounds)
+
+    def _warn_of_rises(self) -> None:
+        """Tell once that a step size of the user's choice raises the loss, and which would not."""
+        tallies = self._rounds.tallies
+        if self._warned or not (tallies["rises"] or tallies["overflows"]):
+            return
+        self._warned = True
+        overflow = "; steps that overflow were not taken" if tallies["overflows"] else ""
+        safe = self._safe_step()
+        known = "" if safe is None else f"On the rows so far, a step of {safe:.3g} is safe; "
+        warn_caller(
+            f"step_size={self.step_size!r} raised the loss in {tallies['rises']} of {tallies['steps']} steps"
+            f"{overflow}. {known}step_size='auto' finds safe steps by itself.",
+            ConvergenceWarning,
+        )

@@ -1,0 +1,289 @@
+"""Entries x Rank: rounds of matrix completion."""
+
+from typing import Self
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from thresher._interrupts import InterruptsDeferred
+from thresher._memory import require_bytes
+from thresher._threads import one_blas_thread
+from thresher.kernels import entries as kernel
+from thresher.kernels import subspace
+from thresher.kernels.progress import N_PENDING
+from thresher.kernels.step_grid import ROUNDING, SHRINK, on_grid
+from thresher.rounds.progress import Progress
+from thresher.rounds.step_size import StepSize, step_table
+from thresher.sparsity.rank import Rank, fix_signs
+from thresher.summaries.entries import Entries, Indices
+
+Floats = NDArray[np.float64]
+
+# Entries per round, unless told otherwise: one for so many cells, which bounds the time per entry, but no more
+# than so many for each row and column.
+CELLS_PER_ENTRY, ENTRIES_PER_SIDE = 250, 2
+# The curvature is estimated anew when this much more was observed, by so many products.
+GROWTH, N_POWER = 1.25, 12
+# Subspace iteration on a large matrix: a full decomposition costs as much as very many iterations.
+PATIENCE, SLOW = 100, 0.95
+# Below this, a full decomposition is as cheap as a proof.
+SMALL_SIDE = 100
+
+
+class EntriesRounds(Progress):
+    """Online hard thresholding of a partly observed matrix: the iterates of `reference.run_round`.
+
+    A step goes over the d1 x d2 counts and sums twice and over the target a few times more, to follow its leading
+    singular vectors: O(d1 d2 r). That they are the leading ones is proved by a bound on the next singular value: from
+    the norm of the rest, from a bound that held for a similar target (Weyl), or from a Cholesky factorisation.
+
+    Parameters
+    ----------
+    summary : Entries
+        The summary, which this object fills.
+    rank : int
+    offsets : bool
+        Whether every row and column has an offset, fitted by least squares in each round.
+    growing : bool
+        Whether indices beyond the shape enlarge it.
+    """
+
+    def __init__(self, summary: Entries, rank: int, offsets: bool = False, growing: bool = False) -> None:
+        super().__init__()
+        self.rank, self.offsets, self.growing = int(rank), bool(offsets), bool(growing)
+        self.last_step, self.inflation = 0.0, 0.0
+        self.tallies = {"steps": 0, "followed": 0, "rises": 0, "overflows": 0, "shortened": 0}
+        self.coef, self.row_offsets, self.col_offsets = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
+        self._round_length = 0
+        self._enlarge(summary)
+        self._round_length = usual_round(summary.shape)
+
+    def _enlarge(self, summary: Entries) -> None:
+        """Go on with a summary of the same entries that may have more rows and columns."""
+        d1, d2 = summary.shape
+        require_bytes(40 * d1 * d2, f"An estimate of {d1:,} x {d2:,} entries", "Use fewer rows or columns.")
+        self.summary = summary
+        corner = np.s_[: self.coef.shape[0], : self.coef.shape[1]]
+        coef, row_offsets, col_offsets = self.coef, self.row_offsets, self.col_offsets
+        self.coef, self.row_offsets, self.col_offsets = np.zeros((d1, d2)), np.zeros(d1), np.zeros(d2)
+        self.coef[corner], self.row_offsets[corner[0]], self.col_offsets[corner[1]] = coef, row_offsets, col_offsets
+        n = min(self.rank + subspace.SPARE, d1, d2)
+        self._target, self._projected = np.zeros((d1, d2)), np.zeros((d1, d2))
+        self._left, self._values, self._right = np.zeros((n, d1)), np.zeros(n), np.zeros((n, d2))
+        self._warm = False
+        self._bounded: tuple[Floats, float] | None = None  # a matrix, and a bound on its next singular value
+        self._mode = np.zeros((d1, d2))
+        self._stiffness, self._weight_then = 0.0, 0.0
+
+    @property
+    def n_seen(self) -> int:
+        """Entries in the summary."""
+        return self.summary.n_samples
+
+    # -- moving ----------------------------------------------------------------------------------------
+
+    def absorb(
+        self,
+        rows: Indices,
+        cols: Indices,
+        values: Floats,
+        weights: Floats | None,
+        step_size: StepSize,
+        n_steps: int,
+        n_warmup: int,
+        round_size: int | None,
+    ) -> Self:
+        """Absorb checked entries, with a round after every `round_size` of them past the first `n_warmup`."""
+        start, stop = 0, len(values)
+        with InterruptsDeferred() as interrupts:
+            while start < stop:
+                warming = max(n_warmup - self.n_seen, 0)
+                length = round_size or self._round_length
+                piece = slice(start, min(start + (warming or max(length - self.n_pending, 1)), stop))
+                if self.growing:
+                    self._reach(rows[piece], cols[piece])
+                self.summary.add(rows[piece], cols[piece], values[piece], None if weights is None else weights[piece])
+                start = piece.stop
+                if not warming:
+                    self._progress[N_PENDING] += piece.stop - piece.start
+                    if self.n_pending >= length:
+                        self.run_round(step_size, n_steps)
+                elif self.offsets and not self.n_rounds:
+                    self._fit_offsets()
+                interrupts.check()
+        return self
+
+    def run_round(self, step_size: StepSize, n_steps: int) -> Self:
+        """One round on the entries absorbed so far: Algorithm 1, lines 4 to 6."""
+        steps = step_table(step_size, self.n_rounds + 1, 1, n_steps)[0]
+        with InterruptsDeferred(), one_blas_thread():
+            if self.summary.weight > 0.0:
+                if self.offsets:
+                    self._fit_offsets()
+                for eta in steps:
+                    if not self._step(float(eta)):
+                        break
+            self._measure_inflation()
+            self.count_round()
+            # Not later: it must not depend on how entries of the next round are cut into calls.
+            self._round_length = usual_round(self.summary.shape)
+        return self
+
+    def _measure_inflation(self) -> None:
+        """What noise adds to a singular value, times that value.
+
+        Errors tangent to the set have variance tau^2 = residual variance over observations per cell. To second
+        order they inflate a singular value s by tau^2 (d1 + d2 - 2r) / (2s), and they turn its vectors so that
+        the best multiple of the pair is lower than s by as much again.
+        """
+        (d1, d2), weight = self.summary.shape, self.summary.weight
+        r = min(self.rank, d1, d2)
+        n_fitted = r * (d1 + d2 - r) + (d1 + d2 if self.offsets else 0)
+        self.inflation = 0.0
+        if weight > n_fitted:
+            total = kernel.squared_residuals(*self._observed(), self.summary.sum_squares)
+            variance = max(total, 0.0) / (weight - n_fitted)
+            self.inflation = variance * (d1 * d2 / weight) * (d1 + d2 - 2 * r)
+
+    def _observed(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        return self.summary.counts, self.summary.sums, self.coef, self.row_offsets, self.col_offsets
+
+    def factors(self) -> tuple[Floats, Floats, Floats]:
+        """U, singular values and V' of the estimate."""
+        if not self._warm or not self.coef.any():
+            return Rank(self.rank).factors(self.coef)
+        r = self.rank
+        return fix_signs(self._left[:r].T.copy(), self._values[:r].copy(), self._right[:r].copy())
+
+    def _reach(self, rows: Indices, cols: Indices) -> None:
+        """Enlarge the matrix so that it holds these entries."""
+        d1, d2 = self.summary.shape
+        shape = max(d1, int(rows.max()) + 1), max(d2, int(cols.max()) + 1)
+        if shape != (d1, d2):
+            self._enlarge(self.summary.resized(shape))
+
+    def settle(self, step_size: StepSize, n_steps: int, tol: float, max_rounds: int) -> bool:
+        """Rounds on this one summary until a round moves nothing by more than `tol`, relatively."""
+        for _ in range(max_rounds):
+            before = self.coef
+            self.run_round(step_size, n_steps)
+            if np.abs(self.coef - before).max() <= tol * np.abs(self.coef).max():
+                return True
+        return False
+
+    def _fit_offsets(self) -> None:
+        kernel.fit_offsets(self.summary.counts, self.summary.sums, self.coef, self.row_offsets, self.col_offsets)
+
+    def _step(self, eta: float) -> bool:
+        """One step; zero asks for a certified one. False if there is nowhere to go."""
+        weight = self.summary.weight
+        observed = self._observed()
+        automatic = eta == 0.0
+        if automatic:
+            if not weight < GROWTH * self._weight_then:
+                self._estimate_stiffness()
+            if self._stiffness == 0.0:
+                return False
+            eta = on_grid(1.0 / self._stiffness)
+        while True:
+            total = kernel.aim(*observed, eta / weight, self._target)
+            if not total < np.inf:
+                self.tallies["overflows"] += 1
+                return False
+            self.tallies["followed"] += self._project()
+            length, fall, rise = kernel.measure_move(*observed, self._projected)
+            if automatic and eta * rise > weight * length * (1.0 + ROUNDING):
+                eta = on_grid(min(SHRINK * eta, weight * length / rise))
+                self._stiffness, self._weight_then = 1.0 / eta, 0.0
+                self.tallies["shortened"] += 1
+                continue
+            self.tallies["rises"] += not automatic and fall + 0.5 * rise > 1e-9 * abs(fall)
+            self.tallies["steps"] += 1
+            self.coef, self._projected = self._projected, np.empty_like(self.coef)
+            self.last_step = eta
+            return True
+
+    def _project(self) -> bool:
+        """Projected = the projection of the target. True if it took no full decomposition."""
+        triplets, side = (self._left, self._values, self._right), min(self._target.shape)
+        if self.rank >= side:
+            self._projected[...] = self._target
+            subspace.decompose(self._target, *triplets)
+            return True
+        known = np.inf
+        if self._bounded is not None:
+            known = self._bounded[1] + kernel.distance(self._target, self._bounded[0])
+        small = side < SMALL_SIDE
+        limits = (subspace.MAX_ITERATIONS, subspace.SLOW) if small else (PATIENCE, SLOW)
+        cheap = self._warm and (
+            subspace.follow(self._target, *triplets, self.rank, known, *limits) or (not small and self._prove())
+        )
+        if not cheap:
+            subspace.decompose(self._target, *triplets)
+            self._warm = True
+            if self.rank < len(self._values):
+                self._bounded = self._target.copy(), float(self._values[self.rank]) * (1.0 + 1e-12)
+        subspace.multiply_out(*triplets, self.rank, self._projected)
+        return cheap
+
+    def _prove(self) -> bool:
+        """Follow the singular vectors on the assumption of a bound, then prove the bound.
+
+        If c^2 - N N' has a Cholesky factor, with N = (I - UU') M, no singular value of N reaches c, and the next one of
+        M is at most that of N.
+        """
+        target, left, values = self._target, self._left, self._values
+        if self.rank >= len(values):
+            return False
+        bound = 0.5 * float(values[self.rank - 1] + values[self.rank])
+        if not subspace.follow(target, left, values, self._right, self.rank, bound, PATIENCE, SLOW):
+            return False
+        kept = left[: self.rank]
+        rest = target - kept.T @ (kept @ target)
+        if rest.shape[0] > rest.shape[1]:
+            rest = rest.T
+        gap = -blas.dsyrk(1.0, rest)
+        gap[np.diag_indices_from(gap)] += bound * bound * (1.0 - 1e-10)
+        _, failed = scipy.linalg.lapack.dpotrf(gap, overwrite_a=1)
+        if failed:
+            return False
+        self._bounded = target.copy(), bound
+        return True
+
+    def _estimate_stiffness(self) -> None:
+        """The largest curvature of the loss tangent to the set, by power iteration from the last estimate."""
+        summary, weight = self.summary, self.summary.weight
+        observed = self._observed()
+        kernel.aim(*observed, 1.0 / weight, self._target)
+        pull = self._target - self.coef  # minus the gradient
+        self._mode += pull
+        self._target[...] = self.coef if self.coef.any() else pull
+        self._project()
+        largest = 0.0
+        for _ in range(N_POWER):
+            subspace.keep_tangent(self._left, self._right, min(self.rank, len(self._values)), self._mode)
+            size = float(np.linalg.norm(self._mode))
+            if not 0.0 < size < np.inf:
+                break
+            self._mode /= size
+            length, bend = kernel.weigh(summary.counts, self._mode)
+            largest = max(largest, bend / (length * weight))
+        self._stiffness, self._weight_then = largest, weight
+
+    def adopt(self, other: "EntriesRounds") -> Self:
+        """Go on from the estimate of other rounds on the same summary; what does not fit is projected."""
+        self.coef = other.coef if self.rank >= other.rank else Rank(self.rank).project(other.coef)
+        if self.offsets:
+            self.row_offsets, self.col_offsets = other.row_offsets, other.col_offsets
+        self._progress[:] = other._progress
+        self._round_length, self.last_step, self.inflation = other._round_length, other.last_step, other.inflation
+        self.tallies.update(other.tallies)
+        return self
+
+
+def usual_round(shape: tuple[int, int]) -> int:
+    """Entries per round unless told otherwise."""
+    d1, d2 = shape
+    return max(min(d1 * d2 // CELLS_PER_ENTRY, ENTRIES_PER_SIDE * (d1 + d2)), 1)
