@@ -57,3 +57,47 @@ def smoothness(X, t0):
     """The largest eigenvalue of X'X/n over the rounds: steps below its inverse do not amplify rounding errors."""
     sizes = {min(t0 + 2**i, len(X)) for i in range(20)}
     return 1.2 * max(np.linalg.eigvalsh(X[:n].T @ X[:n] / n)[-1] for n in sizes)
+
+
+def keep_rank(z, r):
+    """The best approximation of rank r, by a full decomposition."""
+    u, s, vt = np.linalg.svd(z, full_matrices=False)
+    return (u[:, :r] * s[:r]) @ vt[:r]
+
+
+def keep_groups(z, labels, s):
+    """The s groups of rows with the largest norms; ties go to the group that appears first."""
+    names = list(dict.fromkeys(labels))
+    norms = [np.linalg.norm(z[np.array(labels) == name]) for name in names]
+    kept = [names[g] for g in np.lexsort((np.arange(len(names)), -np.array(norms)))[:s]]
+    mask = np.isin(labels, kept)
+    return np.where(mask if z.ndim == 1 else mask[:, None], z, 0.0)
+
+
+def matrix_algorithm_1(X, Y, project, K, eta, t0, every=1):
+    """Algorithm 1 for features X (n, p) and responses Y (n, q), dense, with any projection. The last iterate."""
+    p, q = X.shape[1], Y.shape[1]
+    A, B, theta = np.zeros((p, p)), np.zeros((p, q)), np.zeros((p, q))
+    for i in range(len(X)):
+        A += np.outer(X[i], X[i])
+        B += np.outer(X[i], Y[i])
+        n = i + 1
+        if n > t0 and (n - t0) % every == 0:
+            for k in range(K):
+                step = eta((n - t0) // every, k) if callable(eta) else eta
+                theta = project(theta - step * (A @ theta - B) / n)
+    return theta
+
+
+def completion_algorithm_1(rows, cols, values, shape, r, K, eta, t0, every):
+    """Algorithm 1 for observed entries, dense, with a full decomposition per step. The last iterate."""
+    W, S, theta = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for t in range(len(values)):
+        W[rows[t], cols[t]] += 1.0
+        S[rows[t], cols[t]] += values[t]
+        n = t + 1
+        if n > t0 and (n - t0) % every == 0:
+            for k in range(K):
+                step = eta((n - t0) // every, k) if callable(eta) else eta
+                theta = keep_rank(theta - step * (W * theta - S) / n, r)
+    return theta

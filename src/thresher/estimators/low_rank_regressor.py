@@ -160,7 +160,7 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
                 raise ValueError(f"X holds matrices of shape {given}; expected {shape}.")
             if 0 in given:
                 raise ValueError(f"X holds matrices of shape {given}; they must not be empty.")
-            return np.asarray(X).reshape(len(X), -1), given
+            return np.asarray(X).reshape(len(X), given[0] * given[1]), given
         if shape is None:
             raise ValueError(
                 f"X has {X.ndim} dimension(s); expected an array of shape (n, d1, d2), or rows of d1 * d2 numbers "

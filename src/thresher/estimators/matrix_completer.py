@@ -67,7 +67,7 @@ class MatrixCompleter(Streaming):
     n_warmup : int, default=0
         Observations absorbed before the first round, t0.
     round_size : int, optional
-        Observations per round. By default one for every 250 cells, at most 2 (d1 + d2). Observations short
+        Observations per round. By default one for every 500 cells, at most 2 (d1 + d2). Observations short
         of a full round wait for the next call, or for ``finish``.
     tol : float, default=1e-6
         ``fit`` stops when a round moves the estimate less than this, relatively.
@@ -216,6 +216,7 @@ class MatrixCompleter(Streaming):
         fresh: dict[str, dict[Any, int]] = {}
         ids = {side: IdMap() for side, values_ in zip(SIDES, (rows, cols), strict=True) if are_ids(values_)}
         if not reset:
+            self._problem()  # a new shape may contradict the old
             if set(ids) != set(self._ids):
                 wrong = next(side for side in SIDES if (side in ids) != (side in self._ids))
                 raise ValueError(

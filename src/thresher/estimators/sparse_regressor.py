@@ -61,7 +61,7 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
         The group of each column, as integers or strings. Columns of a group (one-hot levels, lags of one signal)
         are kept or dropped together: the s groups of largest norm are kept. A step then costs O(d s) instead of O(s^2).
     dtype : {"float64", "float32"}, default="float64"
-        Storage of the d x d co-moments; float32 halves the memory.
+        Storage of the d x d co-moments; float32 halves the memory. Groups need float64.
     tol : float, default=1e-8
         ``fit`` stops when a round moves the coefficients less than this, relatively.
     max_iter : int, default=1000
@@ -175,7 +175,12 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
         d, groups, limit = self.summary_.n_features, None, "columns"
         if self.groups is not None:
             if self.groups is not getattr(self, "_labels", None):
-                self._labels, self._groups = self.groups, Groups(self.groups, self.sparsity)
+                try:
+                    self._labels, self._groups = self.groups, Groups(self.groups, self.sparsity)
+                except ValueError as error:
+                    raise ValueError(f"groups: {error}") from error
+            if self.summary_.dtype != np.float64:
+                raise ValueError("groups need co-moments in float64; use dtype='float64'.")
             groups, limit = self._groups, "groups"
             if len(groups.index) != d:
                 raise ValueError(f"groups has {len(groups.index)} labels and X has {d} columns; give one per column.")

@@ -26,7 +26,7 @@ from thresher.kernels.dense_state import (
     write_gradient,
 )
 from thresher.kernels.gram import SHIFT_X, SUM_X, WEIGHT, Floats, GramArrays
-from thresher.kernels.step_grid import ROUNDING, SHRINK, on_grid
+from thresher.kernels.step_grid import ROUNDING, SHRINK, STABLE, on_grid
 
 # Places in `tallies`: steps; projections without a full decomposition; gradients computed anew; steps after
 # which the loss was higher; steps not taken because they overflow; certified steps that were shortened.
@@ -138,7 +138,9 @@ def run_round(gram: GramArrays, blas: Any, state: DenseState, steps: Floats, whi
             if numbers[STIFFNESS] == 0.0:
                 numbers[WEIGHT_THEN] = 0.0
                 break  # nothing pulls, or nothing bends
-            eta = on_grid(1.0 / numbers[STIFFNESS])
+            # For groups the longest stable step, which exchanges them most easily; a product that is wasted when it
+            # is rejected costs little there.
+            eta = on_grid((1.0 if problem.by_rank else STABLE) / numbers[STIFFNESS])
         while True:
             if not aim(state, eta):
                 tallies[N_OVERFLOWS] += 1
@@ -152,8 +154,9 @@ def run_round(gram: GramArrays, blas: Any, state: DenseState, steps: Floats, whi
                 break
             if automatic and eta * rise > length * (1.0 + ROUNDING):
                 eta = on_grid(min(SHRINK * eta, length / rise))
-                numbers[STIFFNESS] = 1.0 / eta
-                numbers[WEIGHT_THEN] = 0.0  # look again in the next step
+                if eta * numbers[STIFFNESS] < 1.0:  # it was underestimated: look again in the next step
+                    numbers[STIFFNESS] = 1.0 / eta
+                    numbers[WEIGHT_THEN] = 0.0
                 tallies[N_SHORTENED] += 1
                 continue
             if not automatic and fall + 0.5 * rise > 1e-9 * abs(fall):

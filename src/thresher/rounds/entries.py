@@ -15,7 +15,7 @@ from thresher.kernels import subspace
 from thresher.kernels.progress import N_PENDING
 from thresher.kernels.step_grid import ROUNDING, SHRINK, on_grid
 from thresher.rounds.progress import Progress
-from thresher.rounds.step_size import StepSize, step_table
+from thresher.rounds.step_size import CERTIFIED, StepSize, step_table
 from thresher.sparsity.rank import Rank, fix_signs
 from thresher.summaries.entries import Entries, Indices
 
@@ -23,13 +23,19 @@ Floats = NDArray[np.float64]
 
 # Entries per round, unless told otherwise: one for so many cells, which bounds the time per entry, but no more
 # than so many for each row and column.
-CELLS_PER_ENTRY, ENTRIES_PER_SIDE = 250, 2
+CELLS_PER_ENTRY, ENTRIES_PER_SIDE = 500, 2
 # The curvature is estimated anew when this much more was observed, by so many products.
 GROWTH, N_POWER = 1.25, 12
 # Subspace iteration on a large matrix: a full decomposition costs as much as very many iterations.
 PATIENCE, SLOW = 100, 0.95
+# A fresh start is tried when this much more was observed than at the last, until there are so many observations for
+# each parameter, with this many rounds' steps.
+FRESH_GROWTH, FRESH_UNTIL, FRESH_STEPS = 1.5, 16, 4
 # Below this, a full decomposition is as cheap as a proof.
 SMALL_SIDE = 100
+# What belongs to an estimate, and moves with it.
+ESTIMATE = ("coef", "row_offsets", "col_offsets", "_left", "_values", "_right", "_warm", "_bounded", "_mode")
+ESTIMATE += ("_stiffness", "_weight_then", "last_step")
 
 
 class EntriesRounds(Progress):
@@ -54,9 +60,9 @@ class EntriesRounds(Progress):
         super().__init__()
         self.rank, self.offsets, self.growing = int(rank), bool(offsets), bool(growing)
         self.last_step, self.inflation = 0.0, 0.0
-        self.tallies = {"steps": 0, "followed": 0, "rises": 0, "overflows": 0, "shortened": 0}
+        self.tallies = {"steps": 0, "followed": 0, "rises": 0, "overflows": 0, "shortened": 0, "fresh": 0}
         self.coef, self.row_offsets, self.col_offsets = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
-        self._round_length = 0
+        self._round_length, self._weight_fresh = 0, 0.0
         self._enlarge(summary)
         self._round_length = usual_round(summary.shape)
 
@@ -119,17 +125,45 @@ class EntriesRounds(Progress):
         """One round on the entries absorbed so far: Algorithm 1, lines 4 to 6."""
         steps = step_table(step_size, self.n_rounds + 1, 1, n_steps)[0]
         with InterruptsDeferred(), one_blas_thread():
-            if self.summary.weight > 0.0:
-                if self.offsets:
-                    self._fit_offsets()
-                for eta in steps:
-                    if not self._step(float(eta)):
-                        break
+            self._take_steps(steps)
+            if steps[0] == CERTIFIED:
+                self._compare_with_fresh_start(n_steps)
             self._measure_inflation()
             self.count_round()
             # Not later: it must not depend on how entries of the next round are cut into calls.
             self._round_length = usual_round(self.summary.shape)
         return self
+
+    def _take_steps(self, steps: Floats) -> None:
+        if self.summary.weight == 0.0:
+            return
+        if self.offsets:
+            self._fit_offsets()
+        for eta in steps:
+            if not self._step(float(eta)):
+                break
+
+    def _compare_with_fresh_start(self, n_steps: int) -> None:
+        """Start anew from zero if that is better.
+
+        An estimate that began with fewer observations than it has parameters can be caught in a poor local
+        minimum. While there are few for each parameter, and whenever there are so many more of them, a second
+        estimate takes some steps from zero, and the one with the lower loss stays.
+        """
+        (d1, d2), weight = self.summary.shape, self.summary.weight
+        n_parameters = self.rank * max(d1 + d2 - self.rank, 1)
+        if not self._weight_fresh:
+            self._weight_fresh = weight  # this very round started from zero
+        if weight < FRESH_GROWTH * self._weight_fresh or not n_parameters <= weight <= FRESH_UNTIL * n_parameters:
+            return
+        self._weight_fresh = weight
+        other = EntriesRounds(self.summary, self.rank, self.offsets)
+        other._take_steps(np.full(FRESH_STEPS * n_steps, CERTIFIED))
+        losses = [kernel.squared_residuals(*one._observed(), self.summary.sum_squares) for one in (self, other)]
+        if losses[1] < losses[0]:
+            for name in ESTIMATE:
+                setattr(self, name, getattr(other, name))
+            self.tallies["fresh"] += 1
 
     def _measure_inflation(self) -> None:
         """What noise adds to a singular value, times that value.
@@ -196,7 +230,8 @@ class EntriesRounds(Progress):
             length, fall, rise = kernel.measure_move(*observed, self._projected)
             if automatic and eta * rise > weight * length * (1.0 + ROUNDING):
                 eta = on_grid(min(SHRINK * eta, weight * length / rise))
-                self._stiffness, self._weight_then = 1.0 / eta, 0.0
+                if eta * self._stiffness < 1.0:  # it was underestimated: look again in the next step
+                    self._stiffness, self._weight_then = 1.0 / eta, 0.0
                 self.tallies["shortened"] += 1
                 continue
             self.tallies["rises"] += not automatic and fall + 0.5 * rise > 1e-9 * abs(fall)
@@ -278,6 +313,7 @@ class EntriesRounds(Progress):
         if self.offsets:
             self.row_offsets, self.col_offsets = other.row_offsets, other.col_offsets
         self._progress[:] = other._progress
+        self._weight_fresh = other._weight_fresh
         self._round_length, self.last_step, self.inflation = other._round_length, other.last_step, other.inflation
         self.tallies.update(other.tallies)
         return self

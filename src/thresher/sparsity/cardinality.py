@@ -48,7 +48,8 @@ class Cardinality:
     def project(self, theta: ArrayLike) -> Floats:
         """The closest vector with at most s nonzero entries, as a new array."""
         theta = np.asarray(theta, np.float64)
-        return np.where(largest(np.abs(theta), self.s), theta, 0.0)
+        keep = largest(np.abs(theta).reshape(-1), self.s).reshape(theta.shape)
+        return np.where(keep, theta, 0.0)
 
     def restrict(self, direction: ArrayLike, theta: ArrayLike) -> Floats:
         """The part of `direction` along which theta can move without leaving the set.

@@ -1,0 +1,197 @@
+"""How well matrices and groups are recovered, beside the paper's figures and beside other methods.
+
+Prints tables and writes benchmarks/results/matrix_accuracy.json. About 20 minutes on two cores.
+
+    python benchmarks/matrix_accuracy.py                 # all of it
+    python benchmarks/matrix_accuracy.py completion      # one part
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LinearRegression
+
+from thresher import LowRankRegressor, MatrixCompleter, ReducedRankRegressor, SparseRegressor
+from thresher.streams.synthetic import LowRankStream
+
+SEEDS = (0, 1, 2)
+RANKS = (3, 4, 5, 10, 15, 20)
+PAPER_TABLE_1 = {
+    1: (10.8453, 5.6856, 0.0546, 0.1265, 0.1848, 0.2395),
+    5: (10.8447, 5.6460, 0.0508, 0.1357, 0.1968, 0.2499),
+}
+
+
+def errors(times, seed, **parameters):
+    """|coef - truth|^2 after the warm-up and so many rounds, on the paper's stream."""
+    stream, n_warmup = LowRankStream(seed=seed), parameters.get("n_warmup", 0)
+    model, seen, result = LowRankRegressor(fit_intercept=False, **parameters), 0, []
+    for t in times:
+        model.partial_fit(*stream.draw(n_warmup + t - seen))
+        seen = n_warmup + t
+        result.append(float(((model.coef_ - stream.coef) ** 2).sum()))
+    return result
+
+
+def averaged(times, **parameters):
+    return np.mean([errors(times, seed, **parameters) for seed in SEEDS], axis=0)
+
+
+def table_1():
+    """Last-iterate MSE for t0 = 100, T = 10^4, eta = 0.001, entries of standard deviation 0.2; mean of 3 seeds."""
+    rows = {}
+    for K, paper in PAPER_TABLE_1.items():
+        ours = [averaged([10_000], rank=s, n_steps=K, step_size=0.001, n_warmup=100)[0] for s in RANKS]
+        rows[f"K = {K}"] = {f"s = {s}": [float(a), b] for s, a, b in zip(RANKS, ours, paper, strict=True)}
+        print(f"K = {K}   s:    " + "".join(f"{s:9d}" for s in RANKS))
+        print("        ours: " + "".join(f"{a:9.4f}" for a in ours))
+        print("        paper:" + "".join(f"{b:9.4f}" for b in paper), flush=True)
+    return rows
+
+
+def slopes():
+    """Slope of log MSE against log t from 2000 to 10^4 for K = 5; it should be near -1."""
+    times, result = [2000, 3000, 4500, 6700, 10_000], {}
+    for s in (5, 15):
+        mse = averaged(times, rank=s, n_steps=5, step_size=0.001, n_warmup=100)
+        result[f"s = {s}"] = float(np.polyfit(np.log(times), np.log(mse), 1)[0])
+        print(f"s = {s}: slope {result[f's = {s}']:.3f}", flush=True)
+    return result
+
+
+def no_batch():
+    """MSE at t = 250, 500, 1000, 2000 with t0 = 0 and eta = 0.001."""
+    times, result = [250, 500, 1000, 2000], {}
+    for s in (5, 15):
+        for K in (5, 20):
+            mse = averaged(times, rank=s, n_steps=K, step_size=0.001)
+            result[f"s = {s}, K = {K}"] = mse.tolist()
+            print(f"s = {s}, K = {K}: " + "".join(f"{m:9.4f}" for m in mse), flush=True)
+    return result
+
+
+def certified():
+    """MSE at t = 1000, 3000, 10^4: certified steps beside eta = 0.001, K = 5, t0 = 100."""
+    times, result = [1000, 3000, 10_000], {}
+    for s in (5, 15):
+        for step_size in (0.001, "auto"):
+            mse = averaged(times, rank=s, n_steps=5, step_size=step_size, n_warmup=100)
+            result[f"s = {s}, {step_size}"] = mse.tolist()
+            print(f"s = {s}, step_size = {step_size!s:6}" + "".join(f"{m:9.4f}" for m in mse), flush=True)
+    return result
+
+
+def reduced_rank(p=500, q=20, r=4, n=3000):
+    """Squared error of the coefficients over its expectation at the oracle rate r (p + q - r) / n; 3 seeds."""
+    found = {"partial_fit": [], "fit": [], "least squares": []}
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        B = rng.standard_normal((p, r)) @ rng.standard_normal((r, q)) / np.sqrt(p)
+        X = rng.standard_normal((n, p))
+        Y = X @ B + rng.standard_normal((n, q))
+        models = {
+            "partial_fit": ReducedRankRegressor(r).partial_fit(X, Y),
+            "fit": ReducedRankRegressor(r).fit(X, Y),
+            "least squares": LinearRegression().fit(X, Y),
+        }
+        for name, model in models.items():
+            found[name].append(((model.coef_.T - B) ** 2).sum() / (r * (p + q - r) / n))
+    result = {name: float(np.mean(values)) for name, values in found.items()}
+    print("\n".join(f"{name:15} {value:8.3f} x the oracle rate" for name, value in result.items()), flush=True)
+    return result
+
+
+def impute(rows, cols, values, shape, rank, n_iterations, tol=1e-5):
+    """SVD imputation: fill with column means, decompose, fill with the approximation, and so on."""
+    observed, filled = np.zeros(shape, bool), np.zeros(shape)
+    observed[rows, cols], filled[rows, cols] = True, values
+    data = filled.copy()
+    filled[~observed] = np.broadcast_to(data.sum(axis=0) / observed.sum(axis=0), shape)[~observed]
+    for _ in range(n_iterations):
+        u, s, vt = np.linalg.svd(filled, full_matrices=False)
+        low_rank = (u[:, :rank] * s[:rank]) @ vt[:rank]
+        before, filled = filled, np.where(observed, data, low_rank)
+        if np.linalg.norm(filled - before) <= tol * np.linalg.norm(before):
+            break
+    return low_rank
+
+
+def completion(d=500, r=5, share=0.2, noise=0.5):
+    """RMSE on held-out entries (noise-free), 500 x 500 of rank 5 from 20 % of the entries; 3 seeds, all methods."""
+    found = {}
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        truth = rng.standard_normal((d, r)) @ rng.standard_normal((r, d))
+        order = rng.permutation(d * d)
+        seen, held = order[: int(share * d * d)], order[int(share * d * d) :]
+        rows, cols = np.divmod(seen, d)
+        values = truth[rows, cols] + noise * rng.standard_normal(len(seen))
+        means = np.bincount(cols, values, d) / np.bincount(cols, minlength=d)
+        start = time.perf_counter()
+        ours = MatrixCompleter(r, shape=(d, d)).partial_fit(rows, cols, values).finish()
+        seconds = time.perf_counter() - start
+        guesses = {
+            "thresher, one pass": ours.coef_,
+            "thresher, one pass, shrink=False": ours.set_params(shrink=False).coef_,
+            "thresher, fit": MatrixCompleter(r, shape=(d, d)).fit(rows, cols, values).coef_,
+            "column means": np.broadcast_to(means, (d, d)),
+            "SVD of the matrix filled with column means": impute(rows, cols, values, (d, d), r, 1),
+            "SVD imputation, 20 iterations": impute(rows, cols, values, (d, d), r, 20),
+            "SVD imputation, stopped at a change of 1e-4": impute(rows, cols, values, (d, d), r, 500, 1e-4),
+            "SVD imputation, stopped at a change of 1e-5": impute(rows, cols, values, (d, d), r, 500),
+            "SVD imputation, to the end": impute(rows, cols, values, (d, d), r, 1000, 1e-9),
+        }
+        for name, guess in guesses.items():
+            rmse = np.sqrt(np.mean((guess - truth).reshape(-1)[held] ** 2))
+            found.setdefault(name, []).append(float(rmse))
+    result = dict(found, seconds=seconds)
+    print("\n".join(f"{name:45}" + "".join(f"{v:9.5f}" for v in values) for name, values in found.items()), flush=True)
+    return result
+
+
+def groups(n_groups=100, n_levels=5, active=6, n=2000):
+    """How many of the 6 active groups of 100 one-hot groups with 5 levels each are found; 10 seeds."""
+    found = {"groups": [], "cardinality": []}
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        levels = rng.integers(0, n_levels, (n, n_groups))
+        X = (levels[:, :, None] == np.arange(n_levels)).reshape(n, -1).astype(float)
+        labels = np.repeat(np.arange(n_groups), n_levels)
+        truth = np.sort(rng.choice(n_groups, active, replace=False))
+        effects = np.zeros((n_groups, n_levels))
+        effects[truth] = 0.3 * rng.standard_normal((active, n_levels))
+        y = X @ effects.reshape(-1) + rng.standard_normal(n)
+        by_group = SparseRegressor(active, groups=labels).partial_fit(X, y)
+        singly = SparseRegressor(active * n_levels).partial_fit(X, y)
+        found["groups"].append(len(np.intersect1d(by_group.selected_groups_, truth)))
+        touched = np.unique(labels[singly.support_])
+        found["cardinality"].append([len(np.intersect1d(touched, truth)), len(touched)])
+    exact = sum(k == active for k in found["groups"])
+    singly = sum(hit == total == active for hit, total in found["cardinality"])
+    print(f"exactly the active groups: by groups {exact} of 10, by cardinality {singly} of 10", flush=True)
+    print("groups touched by cardinality:", [total for _, total in found["cardinality"]], flush=True)
+    return found
+
+
+PARTS = [table_1, slopes, no_batch, certified, reduced_rank, completion, groups]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(part.__name__ for part in PARTS))
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "matrix_accuracy.json")
+    arguments = parser.parse_args()
+    wanted = arguments.parts or [part.__name__ for part in PARTS]
+    saved = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    for part in PARTS:
+        if part.__name__ in wanted:
+            print(f"\n{part.__name__}: {part.__doc__}")
+            saved[part.__name__] = part()
+            arguments.output.write_text(json.dumps(saved, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
