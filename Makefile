@@ -18,6 +18,7 @@ test: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/sparse_rounds.py
+	$(BIN)/python benchmarks/matrix_rounds.py
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

@@ -9,13 +9,8 @@ differ. Prints a table and writes benchmarks/results/sparse_rounds.json.
 
 import argparse
 import json
-import os
-import platform
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +18,7 @@ from scipy.linalg.blas import dsyrk
 from sklearn.linear_model import SGDRegressor
 from threadpoolctl import threadpool_limits
 
+from harness import cores, machine, run_python, seconds
 from thresher import SparseRegressor
 from thresher.streams.synthetic import SparseLinearStream
 
@@ -56,12 +52,6 @@ def plain_numpy(X, y, s, K, eta, t0):
                 keep = np.argpartition(-np.abs(z), s)[:s]
                 theta[keep] = z[keep]
     return theta
-
-
-def seconds(call):
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def alternate(calls, repeats):
@@ -148,20 +138,12 @@ def row_by_row(repeats, d=1000, n=1000):
     }
 
 
-def run_python(code, **environment):
-    result = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, check=True
-    )
-    return float(result.stdout)
-
-
 IMPORTS = {
     "import thresher": "import thresher",
     "import SparseRegressor": "import thresher.estimators.sparse_regressor",
 }
 IMPORT = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
 FIRST_CALL = """
-import time
 import numpy as np
 from thresher import SparseRegressor
 X = np.random.default_rng(0).standard_normal((300, 20))
@@ -212,7 +194,6 @@ def main():
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "sparse_rounds.json")
     arguments = parser.parse_args()
     repeats = 3 if arguments.quick else 5
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     rows = []
 
     def report(*new):
@@ -221,20 +202,14 @@ def main():
             extra = f"{row['microseconds_per_row']:10.1f} us/row" if "microseconds_per_row" in row else ""
             print(f"{row['what']:62} {row['value']:8.2f} {row['unit']:14} {row['goal']:8} {extra}", flush=True)
 
-    for threads in sorted({1, cores}):
+    for threads in sorted({1, cores()}):
         report(*ratios_to_dsyrk(1000, list(SETTINGS), threads, repeats))
     for d in (500,) if arguments.quick else (500, 2000, 4000):
-        report(*ratios_to_dsyrk(d, ["paper, K = 5", "default, s = 20"], cores, repeats))
+        report(*ratios_to_dsyrk(d, ["paper, K = 5", "default, s = 20"], cores(), repeats))
     report(*certified_steps())
     report(against_plain_numpy(repeats), row_by_row(repeats), *start_up(repeats))
-    machine = {
-        "processor": platform.machine(),
-        "cores": cores,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
     arguments.output.parent.mkdir(exist_ok=True)
-    arguments.output.write_text(json.dumps({"machine": machine, "repeats": repeats, "rows": rows}, indent=2) + "\n")
+    arguments.output.write_text(json.dumps({"machine": machine(), "repeats": repeats, "rows": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ FRESH_GROWTH, FRESH_UNTIL, FRESH_STEPS = 1.5, 16, 4
 # Below this, a full decomposition is as cheap as a proof.
 SMALL_SIDE = 100
 # What belongs to an estimate, and moves with it.
-ESTIMATE = ("coef", "row_offsets", "col_offsets", "_left", "_values", "_right", "_warm", "_bounded", "_mode")
-ESTIMATE += ("_stiffness", "_weight_then", "last_step")
+ESTIMATE = tuple(["coef", "row_offsets", "col_offsets", "last_step", "_left", "_values", "_right", "_warm", "_bounded"])
+ESTIMATE_OF_CURVATURE = ("_mode", "_stiffness", "_weight_then")
 
 
 class EntriesRounds(Progress):
@@ -161,7 +161,7 @@ class EntriesRounds(Progress):
         other._take_steps(np.full(FRESH_STEPS * n_steps, CERTIFIED))
         losses = [kernel.squared_residuals(*one._observed(), self.summary.sum_squares) for one in (self, other)]
         if losses[1] < losses[0]:
-            for name in ESTIMATE:
+            for name in ESTIMATE + ESTIMATE_OF_CURVATURE:
                 setattr(self, name, getattr(other, name))
             self.tallies["fresh"] += 1
 

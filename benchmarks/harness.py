@@ -1,0 +1,36 @@
+"""What the benchmarks share."""
+
+import os
+import platform
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+
+def seconds(call):
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def run_python(code, **environment):
+    """What a program in a process of its own prints, as a number."""
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, check=True
+    )
+    return float(result.stdout)
+
+
+def cores():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def machine():
+    return {
+        "processor": platform.machine(),
+        "cores": cores(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
