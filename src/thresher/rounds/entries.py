@@ -34,7 +34,7 @@ FRESH_GROWTH, FRESH_UNTIL, FRESH_STEPS = 1.5, 16, 4
 # Below this, a full decomposition is as cheap as a proof.
 SMALL_SIDE = 100
 # What belongs to an estimate, and moves with it.
-ESTIMATE = tuple(["coef", "row_offsets", "col_offsets", "last_step", "_left", "_values", "_right", "_warm", "_bounded"])
+ESTIMATE = ("coef", "row_offsets", "col_offsets", "last_step", "_left", "_values", "_right", "_warm", "_bounded")
 ESTIMATE_OF_CURVATURE = ("_mode", "_stiffness", "_weight_then")
 
 

@@ -26,6 +26,7 @@ from thresher.kernels.gram import (
     WEIGHT,
     GramArrays,
 )
+from thresher.summaries._folding import block_rows, fold, with_capacity
 
 Floats = NDArray[np.float64]
 
@@ -314,9 +315,7 @@ class Gram:
         n, capacity = int(self._arrays.counts[N_BUFFERED]), len(self._arrays.buffer)
         if n == capacity:
             capacity = min(2 * capacity, self._rows_per_fold)
-            grown = np.zeros((capacity, self.n_features)), np.zeros(capacity)
-            grown[0][:n], grown[1][:n] = self._arrays.buffer, self._arrays.buffer_y
-            self._arrays = self._arrays._replace(buffer=grown[0], buffer_y=grown[1])
+            self._arrays = with_capacity(self._arrays, capacity)
         return capacity - n
 
     def fold_if_full(self) -> bool:
@@ -324,17 +323,10 @@ class Gram:
         return self._fold() if self._arrays.counts[N_BUFFERED] >= self._rows_per_fold else False
 
     def _fold(self) -> bool:
-        scatter, buffer, counts = self._arrays.scatter, self._arrays.buffer, self._arrays.counts
-        n = counts[N_BUFFERED]
-        syrk = blas.dsyrk if scatter.dtype == np.float64 else blas.ssyrk
-        rows = buffer[:n].astype(scatter.dtype, copy=False)
-        # In place: the transposes are Fortran-ordered, and their lower triangle is our upper one.
-        syrk(1.0, rows.T, beta=1.0, c=scatter.T, lower=1, overwrite_c=1)
-        counts[N_BUFFERED] = 0
+        fold(self._arrays)
         block = block_rows(self.n_features, self._hold_rows)
-        if len(buffer) != block:
-            del rows, buffer
-            self._arrays = self._arrays._replace(buffer=np.zeros((block, self.n_features)), buffer_y=np.zeros(block))
+        if len(self._arrays.buffer) != block:
+            self._arrays = with_capacity(self._arrays, block)
         moved = self.weight > 0.0 and bool(kernel.mean_left_shift(self._arrays))
         if moved:
             kernel.recentre(self._arrays)
@@ -416,13 +408,3 @@ class Gram:
 
     def __repr__(self) -> str:
         return f"Gram(n_features={self.n_features}, dtype={self.dtype}, n_samples={self.n_samples})"
-
-
-def block_rows(n_features: int, hold_rows: bool = False) -> int:
-    """Rows per fold: enough for BLAS-3 speed, at most an eighth of the Gram's own memory if it is large.
-
-    Where rows are held, products with all moments are frequent, and each goes over the buffer: a shorter one.
-    """
-    if hold_rows:
-        return 64
-    return int(np.clip((n_features // 8 + 15) // 16 * 16, 64, 256))

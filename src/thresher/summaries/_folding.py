@@ -1,0 +1,34 @@
+"""The buffer of a Gram: how many rows it holds, and how they become co-moments."""
+
+import numpy as np
+from scipy.linalg import blas
+
+from thresher.kernels.gram import N_BUFFERED, GramArrays
+
+
+def block_rows(n_features: int, hold_rows: bool = False) -> int:
+    """Rows per fold: enough for BLAS-3 speed, at most an eighth of the Gram's own memory if it is large.
+
+    Where rows are held, products with all moments are frequent, and each goes over the buffer: a shorter one.
+    """
+    if hold_rows:
+        return 64
+    return int(np.clip((n_features // 8 + 15) // 16 * 16, 64, 256))
+
+
+def with_capacity(arrays: GramArrays, capacity: int) -> GramArrays:
+    """The same state with a buffer of another length, which must hold the rows that wait in it."""
+    n = arrays.counts[N_BUFFERED]
+    rows, responses = np.zeros((capacity, arrays.buffer.shape[1])), np.zeros(capacity)
+    rows[:n], responses[:n] = arrays.buffer[:n], arrays.buffer_y[:n]
+    return arrays._replace(buffer=rows, buffer_y=responses)
+
+
+def fold(arrays: GramArrays) -> None:
+    """Add the outer products of the buffered rows to the scatter matrix, and empty the buffer."""
+    scatter, n = arrays.scatter, arrays.counts[N_BUFFERED]
+    syrk = blas.dsyrk if scatter.dtype == np.float64 else blas.ssyrk
+    rows = arrays.buffer[:n].astype(scatter.dtype, copy=False)
+    # In place: the transposes are Fortran-ordered, and their lower triangle is our upper one.
+    syrk(1.0, rows.T, beta=1.0, c=scatter.T, lower=1, overwrite_c=1)
+    arrays.counts[N_BUFFERED] = 0
