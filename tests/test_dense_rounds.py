@@ -26,6 +26,10 @@ def stream(rounds, X, Y, step_size, K, t0=0, every=1):
     return rounds.absorb(X, Y, None, steps, t0, every)
 
 
+def complete(rounds, i, j, values, step_size, K, t0, every):
+    return rounds.absorb(i, j, values, None, rounds.steps_for(len(values), step_size, K, t0, every), t0, every)
+
+
 def low_rank_rows(seed, kind, n, p, q, noise=1.0):
     rng = np.random.default_rng(seed)
     X = design(rng, kind, n, p)
@@ -129,7 +133,7 @@ def test_completion_equals_plain_numpy(seed, d1, d2, r, K, eta, t0, every):
         if t >= t0:
             largest = max(largest, counts.max() / (t + 1))
     eta /= largest
-    rounds = EntriesRounds(Entries((d1, d2)), r).absorb(i, j, values, None, eta, K, t0, every)
+    rounds = complete(EntriesRounds(Entries((d1, d2)), r), i, j, values, eta, K, t0, every)
     assert_close(rounds.coef, completion_algorithm_1(i, j, values, (d1, d2), r, K, eta, t0, every))
 
 
@@ -206,7 +210,7 @@ def test_completion_equals_reference_with_the_steps_that_were_taken(rng, monkeyp
     rounds, summary, theta = EntriesRounds(Entries((9, 8)), 2), Entries((9, 8)), np.zeros((9, 8))
     for t in range(0, 900, 30):
         piece = slice(t, t + 30)
-        rounds.absorb(i[piece], j[piece], values[piece], None, "auto", 1, 0, 30)
+        complete(rounds, i[piece], j[piece], values[piece], "auto", 1, 0, 30)
         summary.absorb(i[piece], j[piece], values[piece])
         theta = reference.run_round(theta, summary, Rank(2), [rounds.last_step])
     assert_close(rounds.coef, theta)
@@ -315,7 +319,7 @@ def test_large_completions_are_proved_not_decomposed(rng, noise):
     def eta(t, k):
         return 0.6 * (1000 + 500 * t)  # in proportion to the weight, so that noise does not fade
 
-    rounds = EntriesRounds(Entries((d, d)), r).absorb(i, j, values, None, eta, 2, 1000, 500)
+    rounds = complete(EntriesRounds(Entries((d, d)), r), i, j, values, eta, 2, 1000, 500)
     expected = completion_algorithm_1(i, j, values, (d, d), r, 2, eta, 1000, 500)
     assert_close(rounds.coef, expected)
     assert rounds.tallies["followed"] >= rounds.tallies["steps"] - 2
@@ -352,3 +356,71 @@ def test_settle_is_reduced_rank_regression_in_closed_form(rng):
 
 def test_step_table_of_zero_rounds():
     assert step_table("auto", 1, 0, 3).shape == (1, 3)
+
+
+# -- what once went wrong --------------------------------------------------------------------------------------
+
+
+def test_co_moments_in_float32_are_refused(rng):
+    gram = Gram(12, np.float32).absorb(rng.standard_normal((30, 12)), rng.standard_normal(30))
+    for sparsity in (Rank(1, (4, 3)), Groups(np.arange(12), 2)):
+        with pytest.raises(ValueError, match="float64"):
+            DenseRounds(gram, sparsity, False, False)
+
+
+@pytest.mark.parametrize("power", [-330, -200, 200, 330])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_certified_steps_ignore_the_units(rng, power, pair):
+    """Powers of two change no digit, so data of size 1e100 must be treated like data of size one."""
+    make, sparsity, shape = PAIRS[pair]
+    X, Y = low_rank_rows(2, "correlated", 100, 20, 4)
+    Y = Y[:, 0].copy() if len(shape) == 1 else Y
+    found = []
+    for scale, scale_y in ((1.0, 1.0), (2.0**power, 2.0**power), (2.0 ** (power // 2), 1.0)):
+        rounds = stream(DenseRounds(make(), sparsity, False, False), X * scale, Y * scale_y, "auto", 3)
+        assert rounds.tallies["steps"] == 300
+        found.append(rounds.coef * (scale / scale_y))
+    assert_close(found[1], found[0])
+    assert_close(found[2], found[0])
+
+
+def test_safe_steps_are_not_said_to_raise_the_loss(rng):
+    """At rest a move is rounding, and so is what it does to the loss."""
+    X = rng.standard_normal((60, 20))
+    B = np.outer(np.arange(20.0), [1.0, -1.0, 2.0, 0.5])
+    step = 0.9 / np.linalg.eigvalsh(X.T @ X / 60)[-1]
+    for sparsity in (Rank(1), Groups(np.arange(20), 20)):
+        rounds = DenseRounds(MultiResponse(20, 4).absorb(X, X @ B), sparsity, False, False)
+        for _ in range(600):
+            rounds.run_round(step, 5)
+        assert rounds.tallies["rises"] == 0
+    i, j = np.divmod(rng.permutation(72), 8)
+    entries = EntriesRounds(Entries((9, 8)).absorb(i, j, np.outer(np.arange(9.0), np.arange(8.0))[i, j]), 1)
+    for _ in range(300):
+        entries.run_round(0.5 * 72, 5)
+    assert entries.tallies["rises"] == 0
+
+
+def test_a_rank_above_the_truth_needs_no_full_decompositions(rng):
+    """Without noise the last singular values are rounding, and there is no gap that could prove anything."""
+    X = rng.standard_normal((300, 30))
+    y = X @ np.outer(rng.standard_normal(6), rng.standard_normal(5)).reshape(-1)
+    rounds = stream(DenseRounds(Gram(30), Rank(3, (6, 5)), False, False), X, y, "auto", 5)
+    assert rounds.tallies["followed"] > 0.5 * rounds.tallies["steps"]
+
+
+def test_what_is_left_of_a_constant_column_is_constant(rng):
+    """Subtracting leaves rounding in place of a variance of zero, which standardisation must not blow up."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, Y = rng.standard_normal((80, 5)) * 10.0 ** rng.integers(-2, 3, 5) + 3.0, rng.standard_normal((80, 2))
+        X[40:, 1] = rng.standard_normal()
+        Y[:, 0] += X[:, 0]
+        left = MultiResponse(5, 2).absorb(X, Y).subtract(MultiResponse(5, 2).absorb(X[:40], Y[:40]))
+        assert left.variance()[1] == 0.0
+        rounds = DenseRounds(left, Rank(2), True, True)
+        rounds.settle("auto", 5, 1e-8, 200)
+        kept = [0, 2, 3, 4]
+        Z, V = X[40:, kept] - X[40:, kept].mean(axis=0), Y[40:] - Y[40:].mean(axis=0)
+        np.testing.assert_allclose(rounds.coef[kept], np.linalg.lstsq(Z, V, rcond=None)[0], rtol=1e-5, atol=1e-7)
+        assert not rounds.coef[1].any()

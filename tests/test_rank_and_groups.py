@@ -146,3 +146,17 @@ def test_small_changes_are_proved_and_impossible_ones_are_not(rng):
     left, right, values = np.eye(7)[[0, 1]], np.eye(7)[[0, 1]], np.array([3.0, 1.0])
     assert not subspace.follow(swapped, left.copy(), values, right.copy(), n, np.inf, 8, 0.3)
     assert subspace.follow(swapped, left.copy(), values, right.copy(), n, 0.5, 8, 0.3)  # told a falsehood
+
+
+def test_rounding_of_a_large_norm_proves_nothing():
+    """A block whose squared norm is summed with an error larger than the square of the value that is missed."""
+    matrix = np.zeros((520, 520))
+    matrix[:512, :512] = 0.1
+    top = 51.2
+    matrix[515, 515], matrix[516, 516] = 3.0e-7 * top, 3.1e-7 * top
+    left, values = np.zeros((2, 520)), np.array([top, 3.0e-7 * top])
+    left[0, :512], left[1, 515] = 1 / np.sqrt(512), 1.0
+    proved = subspace.follow(matrix, left, values, left.copy(), 2, np.inf, 8, 0.3)
+    out = np.zeros((520, 520))
+    subspace.multiply_out(left, values, left, 2, out)
+    assert not proved or np.abs(out - Rank(2).project(matrix)).max() <= 1e-10 * top

@@ -1,10 +1,16 @@
 """How many threads BLAS may use."""
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+_lock = threading.Lock()
+_inside = 0
+_limit = ExitStack()
 
 
 @cache
@@ -12,7 +18,21 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep BLAS to one thread, for many calls on small matrices: waking a second one takes longer than they do."""
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread, for many calls on small matrices: waking a second one takes longer than they do.
+
+    The limit holds for the whole process, so the first thread to come sets it and the last to leave lifts it.
+    """
+    global _inside
+    with _lock:
+        if _inside == 0:
+            _limit.enter_context(_controller().limit(limits=1, user_api="blas"))
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limit.close()

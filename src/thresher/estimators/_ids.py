@@ -45,12 +45,13 @@ class IdMap:
 
 def as_ids(values: Any, name: str) -> list[Any]:
     """A list of ids, or an error."""
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}; expected one id per entry.")
-    ids: list[Any] = array.tolist()
+    shape = np.shape(values)
+    if len(shape) != 1:
+        raise ValueError(f"{name} has shape {shape}; expected one id per entry.")
+    # Not through an array, which would make strings of integers among strings.
+    ids = list(values) if isinstance(values, list | tuple) else np.asarray(values).tolist()
     for place, value in enumerate(ids):
-        if value is None or value != value or not isinstance(value, str | int | bytes):
+        if isinstance(value, bool) or not isinstance(value, str | int | bytes):
             raise ValueError(f"{name} holds {value!r} (first at {place}); ids must be strings or integers.")
     return ids
 

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._warnings import warn_caller
+from thresher.rounds.step_size import step_table
 
 
 class Streaming(BaseEstimator):  # type: ignore[misc]
@@ -53,8 +54,11 @@ class Streaming(BaseEstimator):  # type: ignore[misc]
         with self._unchanged_by_failure():
             self._check_parameters()
             self._adopt_parameters()
+            step_table(self.step_size, self._rounds.n_rounds + 1, 1, self.n_steps)  # checks a callable
+        try:
             if not self._rounds.up_to_date:
                 self._rounds.run_round(self.step_size, self.n_steps)
+        finally:  # an interrupt falls after the round
             self._publish()
         self._warn_of_rises()
         return self

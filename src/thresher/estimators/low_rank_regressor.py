@@ -11,7 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._memory import require_bytes
-from thresher.estimators._rank import DEFAULT_RANK, checked_rank
+from thresher.estimators._rank import DEFAULT_RANK, checked_rank, checked_shape
 from thresher.estimators._rows import RowStreaming
 from thresher.rounds.dense import DenseRounds
 from thresher.rounds.step_size import StepSize
@@ -150,11 +150,12 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
 
     def _as_rows(self, X: Any, known: tuple[int, int] | None) -> tuple[Any, tuple[int, int]]:
         """X as rows of d1 d2 numbers, and (d1, d2); an error if they contradict what is known."""
-        asked = self._asked_shape()
+        asked = checked_shape(self.shape)
         shape = known or asked
-        if getattr(X, "ndim", None) is None and isinstance(X, list | tuple):
+        if not hasattr(X, "shape"):
             X = np.asarray(X)
-        if X.ndim == 3:
+        n_dimensions = len(X.shape)
+        if n_dimensions == 3:
             given = X.shape[1], X.shape[2]
             if shape is not None and given != shape:
                 raise ValueError(f"X holds matrices of shape {given}; expected {shape}.")
@@ -163,20 +164,12 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
             return np.asarray(X).reshape(len(X), given[0] * given[1]), given
         if shape is None:
             raise ValueError(
-                f"X has {X.ndim} dimension(s); expected an array of shape (n, d1, d2), or rows of d1 * d2 numbers "
-                "and shape=(d1, d2)."
+                f"X has {n_dimensions} dimension(s); expected an array of shape (n, d1, d2), or rows of d1 * d2 "
+                "numbers and shape=(d1, d2)."
             )
-        if X.ndim == 2 and X.shape[1] != shape[0] * shape[1]:
+        if n_dimensions == 2 and X.shape[1] != shape[0] * shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns; matrices of shape {shape} have {shape[0] * shape[1]}.")
         return X, shape
-
-    def _asked_shape(self) -> tuple[int, int] | None:
-        if self.shape is None:
-            return None
-        sides = [side for side in self.shape if isinstance(side, Integral) and side >= 1]
-        if len(self.shape) != 2 or len(sides) != 2:
-            raise ValueError(f"shape must be two positive integers (d1, d2), got {self.shape!r}")
-        return int(sides[0]), int(sides[1])
 
     def _new_summary(self, rows: Any, responses: Any) -> Gram:
         d = rows.shape[1]
@@ -189,14 +182,16 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
         return Gram(d, hold_rows=True)
 
     def _take_summary(self, summary: Gram) -> None:
-        shape = self._asked_shape()
+        shape = checked_shape(self.shape)
         if shape is None or shape[0] * shape[1] != summary.n_features:
             raise ValueError(f"The summary has {summary.n_features} features; set shape=(d1, d2) with that product.")
+        if summary.dtype != np.float64:
+            raise ValueError("The summary must be in float64; Gram(n_features).merge(summary) makes it so.")
         self._shape = shape
         self._forget_features(summary.n_features)
 
     def _problem(self) -> Any:
-        asked = self._asked_shape()
+        asked = checked_shape(self.shape)
         if asked is not None and asked != self._shape:
             raise ValueError(f"shape={asked} contradicts the matrices seen so far, of shape {self._shape}.")
         return checked_rank(self.rank, min(self._shape)), bool(self.fit_intercept)

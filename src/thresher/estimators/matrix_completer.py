@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from thresher._memory import require_bytes
 from thresher._warnings import warn_caller
 from thresher.estimators._ids import IdMap, are_ids, as_ids
-from thresher.estimators._rank import DEFAULT_RANK, checked_rank
+from thresher.estimators._rank import DEFAULT_RANK, checked_rank, checked_shape
 from thresher.estimators._streaming import Streaming
 from thresher.rounds.entries import EntriesRounds
 from thresher.rounds.step_size import StepSize
@@ -45,7 +45,7 @@ class MatrixCompleter(Streaming):
     over *all* observations so far; entries may be observed repeatedly. ``fit`` on observations in memory is
     singular value projection (Jain, Meka and Dhillon, 2010), and ends where iterated SVD imputation does.
 
-    A step costs O(d1 d2 r). Memory is about 60 d1 d2 bytes and does not grow with the stream.
+    A step costs O(d1 d2 r). Memory is about 60 d1 d2 bytes, twice that in passing, and does not grow with the stream.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class MatrixCompleter(Streaming):
     shape : tuple of int, optional
         (d1, d2). Without it the matrix grows with the indices, or with new ids.
     offsets : bool, default=False
-        Whether every row and column has an offset, fitted by least squares in each round, so that only
-        what is left has to be of low rank.
+        Whether every row and column has an offset, improved by a sweep of alternating least squares in each round, so
+        that only what is left has to be of low rank.
     shrink : bool, default=True
         Whether `coef_` and predictions use singular values reduced by the noise in them, which is estimated from the
         residuals; see Notes. The steps never use them.
@@ -104,7 +104,8 @@ class MatrixCompleter(Streaming):
 
     Least squares inflates singular values: an estimated :math:`\hat s_i` contains noise of about
     :math:`\hat\tau^2 (d_1 + d_2 - 2 r) / \hat s_i`, where :math:`\hat\tau^2` is the residual variance over
-    the observations per cell. With `shrink`, this is subtracted.
+    the observations per cell. With `shrink`, this is subtracted, in full once there are twice as many observations
+    as parameters. A weight counts like so many observations.
 
     References
     ----------
@@ -181,13 +182,15 @@ class MatrixCompleter(Streaming):
             first = not hasattr(self, "summary_")
             observed, fresh = self._check_observed(rows, cols, values, sample_weight, reset=first)
             if first:
-                self._start(Entries(self._asked_shape() or (1, 1)))
+                self._start(Entries(checked_shape(self.shape) or (1, 1)))
             self._adopt_parameters()
+            length = self._rounds.round_length(self.round_size)  # it can only grow, so there are enough steps
+            steps = self._rounds.steps_for(len(observed[2]), self.step_size, self.n_steps, self.n_warmup, length)
         for side in SIDES:
             if side in self._ids:
                 self._ids[side].learn(fresh[side])
         try:
-            self._rounds.absorb(*observed, self.step_size, self.n_steps, self.n_warmup, self.round_size)
+            self._rounds.absorb(*observed, steps, self.n_warmup, self.round_size)
         finally:  # an interrupt falls between rounds, and finished rounds count
             self._publish()
         self._warn_of_rises()
@@ -206,7 +209,7 @@ class MatrixCompleter(Streaming):
             for side in self._ids:
                 self._ids[side].learn(fresh[side])
             reach = int(observed[0].max()) + 1, int(observed[1].max()) + 1
-            return self._settle(Entries(self._asked_shape() or reach).add(*observed))
+            return self._settle(Entries(checked_shape(self.shape) or reach).add(*observed))
 
     def _check_observed(
         self, rows: Any, cols: Any, values: Any, sample_weight: Any, reset: bool
@@ -230,33 +233,26 @@ class MatrixCompleter(Streaming):
                 places.append(numbers)
             else:
                 places.append(given)
-        asked = self._asked_shape()
+        asked = checked_shape(self.shape)
         for side, d in zip(SIDES, asked or (0, 0), strict=True):
             if asked and side in ids and len(ids[side]) + len(fresh[side]) > d:
                 raise ValueError(f"There are more than {d} different {side}; set a larger shape, or none.")
         observed = check_entries(places[0], places[1], values, sample_weight, asked)
         if asked is None:
-            d1, d2 = int(observed[0].max()) + 1, int(observed[1].max()) + 1
+            d1, d2 = (1, 1) if reset else self.summary_.shape
+            d1, d2 = max(d1, int(observed[0].max()) + 1), max(d2, int(observed[1].max()) + 1)
             require_bytes(56 * d1 * d2, f"A matrix of {d1:,} x {d2:,} entries", "Number rows and columns from zero.")
         self._ids = ids
         return observed, fresh
 
-    def _asked_shape(self) -> tuple[int, int] | None:
-        if self.shape is None:
-            return None
-        sides = [side for side in self.shape if isinstance(side, Integral) and side >= 1]
-        if len(self.shape) != 2 or len(sides) != 2:
-            raise ValueError(f"shape must be two positive integers (d1, d2), got {self.shape!r}")
-        return int(sides[0]), int(sides[1])
-
     def _take_summary(self, summary: Entries) -> None:
-        asked = self._asked_shape()
+        asked = checked_shape(self.shape)
         if asked is not None and asked != summary.shape:
             raise ValueError(f"shape={asked} but the summary has shape {summary.shape}.")
         self._ids = {}
 
     def _problem(self) -> Any:
-        asked = self._asked_shape()
+        asked = checked_shape(self.shape)
         if asked is not None and asked != self.summary_.shape:
             raise ValueError(f"shape={asked} contradicts the matrix so far, of shape {self.summary_.shape}.")
         rank = int(self.rank) if asked is None else checked_rank(self.rank, min(asked))
@@ -385,6 +381,6 @@ class MatrixCompleter(Streaming):
             warn_caller(f"{what}; predicting the offset of the other side.", UserWarning)
         return np.where(inside, index, -1)
 
-    def score(self, rows: Any, cols: Any, values: Any) -> float:
+    def score(self, rows: Any, cols: Any, values: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions."""
-        return float(r2_score(values, self.predict(rows, cols)))
+        return float(r2_score(values, self.predict(rows, cols), sample_weight=sample_weight))

@@ -208,8 +208,8 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
         moment /= self.summary_.weight
         scale = self.summary_.variance(self.fit_intercept) if self.standardize else np.ones(len(moment))
         kept = self.sparsity_
-        if self.groups is not None:
-            kept *= int(np.bincount(self._groups.index).max())
+        if self._solved[3] is not None:
+            kept *= int(np.bincount(self._solved[3].index).max())
         return safe_step(moment, np.sqrt(scale), kept)
 
     # -- using the model -------------------------------------------------------------------------------
@@ -224,9 +224,11 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
     def selected_groups_(self) -> NDArray[Any]:
         """Labels of the groups that are kept, in the order in which they first appear."""
         check_is_fitted(self, "coef_")
-        if self.groups is None:
+        groups = self._solved[3]
+        if groups is None:
             raise AttributeError("selected_groups_ is there only with groups.")
-        return self._groups.names[self._groups.norms(self.coef_) > 0.0]
+        names: NDArray[Any] = groups.names[groups.norms(self.coef_) > 0.0]
+        return names
 
     def predict(self, X: Any) -> Floats:
         """Predicted responses.

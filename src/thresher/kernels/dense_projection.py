@@ -53,7 +53,6 @@ def project(state: DenseState, problem: DenseProblem) -> bool:
         return True
     if problem.n_kept >= min(target.shape[0], target.shape[1]):
         projected[:] = target
-        decompose(target, state.left, state.values, state.right)
         return True
     cheap = state.flags[WARM] == 1 and follow(
         target, state.left, state.values, state.right, problem.n_kept, np.inf, MAX_ITERATIONS, SLOW
@@ -76,8 +75,8 @@ def restrict(state: DenseState, problem: DenseProblem, block: Floats) -> None:
             if not state.chosen[state.groups[i]]:
                 block[i] = 0.0
         return
-    n_kept = min(problem.n_kept, state.values.shape[0])
-    keep_tangent(state.left, state.right, n_kept, block.reshape(state.target.shape))
+    if problem.n_kept < min(state.target.shape):
+        keep_tangent(state.left, state.right, problem.n_kept, block.reshape(state.target.shape))
 
 
 @compiled

@@ -26,7 +26,7 @@ from thresher.kernels.dense_state import (
     write_gradient,
 )
 from thresher.kernels.gram import SHIFT_X, SUM_X, WEIGHT, Floats, GramArrays
-from thresher.kernels.step_grid import ROUNDING, SHRINK, STABLE, on_grid
+from thresher.kernels.step_grid import RESTING, ROUNDING, SHRINK, STABLE, on_grid
 
 # Places in `tallies`: steps; projections without a full decomposition; gradients computed anew; steps after
 # which the loss was higher; steps not taken because they overflow; certified steps that were shortened.
@@ -83,22 +83,31 @@ def estimate_stiffness(gram: GramArrays, blas: Any, state: DenseState, problem: 
     mode, weight = state.mode, gram.totals[WEIGHT]
     if not aim(state, 0.0):
         return
-    if size_of_estimate(state) == 0.0:  # at zero, the directions that the gradient opens
-        flat, q = state.target.reshape(-1), mode.shape[1]
-        for i in range(mode.shape[0]):
-            for j in range(q):
-                flat[i * q + j] = state.units[UNIT, i] * state.gradient[i, j]
-    project(state, problem)
+    pull = 0.0
     for i in range(mode.shape[0]):
         for j in range(mode.shape[1]):
-            # What pulls now must not be orthogonal to the start.
-            mode[i, j] += state.units[UNIT, i] * state.gradient[i, j]
+            pull = max(pull, abs(state.units[UNIT, i] * state.gradient[i, j]))
+    last = np.max(np.abs(mode))
+    if last > 0.0:
+        mode /= last
+    at_zero, flat, q = size_of_estimate(state) == 0.0, state.target.reshape(-1), mode.shape[1]
+    if pull > 0.0:
+        for i in range(mode.shape[0]):
+            for j in range(q):
+                slope = (state.units[UNIT, i] * state.gradient[i, j]) / pull
+                mode[i, j] += slope  # what pulls now must not be orthogonal to the start
+                if at_zero:  # the directions that the gradient opens
+                    flat[i * q + j] = slope
+    project(state, problem)
     largest = 0.0
     for _ in range(N_POWER):
         restrict(state, problem, mode)
-        size = np.sqrt(np.sum(mode * mode))
-        if not (size > 0.0 and size < np.inf):
+        largest_entry = np.max(np.abs(mode))
+        if not (largest_entry > 0.0 and largest_entry < np.inf):
+            mode[:] = 0.0
             break
+        mode /= largest_entry  # so that squares stay in range
+        size = np.sqrt(np.sum(mode * mode))
         for i in range(mode.shape[0]):
             for j in range(mode.shape[1]):
                 mode[i, j] /= size
@@ -159,7 +168,9 @@ def run_round(gram: GramArrays, blas: Any, state: DenseState, steps: Floats, whi
                     numbers[WEIGHT_THEN] = 0.0
                 tallies[N_SHORTENED] += 1
                 continue
-            if not automatic and fall + 0.5 * rise > 1e-9 * abs(fall):
+            # Below that, a move is rounding, and so is what it does to the loss.
+            felt = length > RESTING * (RESTING * size_of_estimate(state))
+            if not automatic and felt and fall + 0.5 * rise > 1e-9 * abs(fall):
                 tallies[N_RISES] += 1
             apply_move(state)
             if problem.single:

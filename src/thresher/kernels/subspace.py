@@ -23,6 +23,9 @@ ACCURACY = 1e-10
 MAX_ITERATIONS, SLOW = 8, 0.3
 # Rows followed beyond the r that are asked for.
 SPARE = 3
+# Squared norms below this leave no room for squares of small singular values.
+SMALL = 1e-250
+EPSILON = np.finfo(np.float64).eps
 # Rows count as orthogonal when their cosine is below this.
 ORTHOGONAL = 1e-15
 
@@ -38,13 +41,16 @@ def dot(a: Floats, b: Floats) -> float:
 
 @compiled
 def orthonormalise(rows: Floats) -> bool:
-    """Gram and Schmidt, twice, in place. False if the rows are dependent."""
+    """Gram and Schmidt, twice, in place; what depends on earlier rows becomes zero. False if it overflows."""
     for i in range(rows.shape[0]):
         row = rows[i]
+        size = 0.0
         for _ in range(2):
             size = np.sqrt(dot(row, row))
-            if not (size > 0.0 and size < np.inf):
+            if not size < np.inf:
                 return False
+            if size == 0.0:
+                break
             for j in range(row.shape[0]):
                 row[j] /= size
             for k in range(i):
@@ -52,10 +58,11 @@ def orthonormalise(rows: Floats) -> bool:
                 for j in range(row.shape[0]):
                     row[j] -= along * rows[k, j]
         size = np.sqrt(dot(row, row))
-        if not size > 0.5:  # twice is enough, unless nothing was left
-            return False
-        for j in range(row.shape[0]):
-            row[j] /= size
+        if size > 0.5:  # twice is enough, unless nothing was left
+            for j in range(row.shape[0]):
+                row[j] /= size
+        else:
+            row[:] = 0.0
     return True
 
 
@@ -113,15 +120,41 @@ def sort_and_normalise(left: Floats, values: Floats, right: Floats) -> None:
 
 
 @compiled
-def bound_on_next(total: float, values: Floats, n_kept: int) -> float:
-    """An upper bound on the (n_kept + 1)-th singular value of a matrix with squared norm `total`."""
-    rest = total * (1.0 + 1e-14)
+def squared_norm(matrix: Floats) -> float:
+    """|M|_F^2, summed by rows: the rounding error is below (d1 + d2) eps of it."""
+    total = 0.0
+    for i in range(matrix.shape[0]):
+        total += dot(matrix[i], matrix[i])
+    return total
+
+
+@compiled
+def bound_on_next(total: float, values: Floats, n_kept: int, rounding: float) -> float:
+    """An upper bound on the (n_kept + 1)-th singular value of a matrix with squared norm `total`.
+
+    All sums of squares are right to the share `rounding` of the total.
+    """
+    rest = total
     for i in range(values.shape[0]):
         rest -= values[i] * values[i]
-    rest = max(rest, 1e-14 * total)
+    rest = max(rest, 0.0) + 2.0 * rounding * total
     if n_kept < values.shape[0]:
         rest += values[n_kept] * values[n_kept]
     return float(np.sqrt(rest))
+
+
+@compiled
+def left_over(matrix: Floats, left: Floats, values: Floats, right: Floats, n_kept: int) -> float:
+    """|M - U_r S_r V_r'|_F, entry by entry."""
+    total, row = 0.0, np.empty(matrix.shape[1])
+    for j in range(matrix.shape[0]):
+        row[:] = matrix[j]
+        for i in range(n_kept):
+            factor = values[i] * left[i, j]
+            for k in range(row.shape[0]):
+                row[k] -= factor * right[i, k]
+        total += dot(row, row)
+    return float(np.sqrt(total))
 
 
 @compiled
@@ -140,9 +173,10 @@ def follow(
     `known_bound` is any other upper bound on the next singular value, infinity if there is none. Gives up after
     `max_iterations`, or when one leaves more than the share `slow` of the residual.
     """
-    total = dot(matrix.reshape(-1), matrix.reshape(-1))
-    if not total < np.inf:
+    total = squared_norm(matrix)
+    if not (total > SMALL and total < np.inf):  # or squares would vanish
         return False
+    rounding = EPSILON * (8.0 + matrix.shape[0] + matrix.shape[1])
     before = np.inf
     for iteration in range(max_iterations + 1):
         image = np.dot(right, matrix.T)
@@ -153,8 +187,14 @@ def follow(
                     away = image[i, j] - values[i] * left[i, j]
                     squared += away * away
             residual = np.sqrt(squared)
-            gap = values[n_kept - 1] - min(bound_on_next(total, values, n_kept), known_bound)
+            bound = min(bound_on_next(total, values, n_kept, rounding), known_bound)
+            gap = values[n_kept - 1] - bound
             if residual <= 0.5 * ACCURACY * gap:
+                return True
+            # Almost nothing is left over: then any approximation of that quality is the best one, to twice it.
+            if bound * bound <= 8.0 * rounding * total and left_over(matrix, left, values, right, n_kept) <= (
+                0.25 * ACCURACY * values[0]
+            ):
                 return True
             if gap <= 0.0 or not residual <= slow * before or iteration == max_iterations:
                 return False

@@ -70,6 +70,8 @@ class DenseRounds(Progress):
     ) -> None:
         super().__init__()
         self.summary, self.sparsity = summary, sparsity
+        if summary.arrays.scatter.dtype != np.float64:  # compiled code passes bare pointers to BLAS
+            raise ValueError("Ranks and groups need co-moments in float64; Gram(n_features).merge(summary) has them.")
         by_rank = isinstance(sparsity, Rank)
         m, p = len(summary.arrays.scatter), summary.n_features
         q = summary.n_responses if isinstance(summary, MultiResponse) else 1
@@ -233,16 +235,21 @@ class DenseRounds(Progress):
 
         Izenman (1975). Left alone if the features are collinear: then least squares is not unique.
         """
-        features = np.flatnonzero(self.summary.variance(self.problem.centred) > 0.0)
+        assert isinstance(self.summary, MultiResponse)
+        matrix, vectors = self.summary.moments(self.problem.centred)
+        features = np.flatnonzero((self.summary.variance(self.problem.centred) > 0.0) & (np.diagonal(matrix) > 0.0))
         if not len(features):
             return
-        matrix, vectors = self.summary.normal_equations(features, self.problem.centred)
+        if len(features) < len(matrix):
+            matrix, vectors = matrix[np.ix_(features, features)], vectors[features]
         unit = 1.0 / np.sqrt(np.diagonal(matrix))
+        matrix *= unit[:, None]
+        matrix *= unit
         try:
-            factor = np.linalg.cholesky(unit[:, None] * matrix * unit)
+            factor = np.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
             return
-        if np.min(np.diagonal(factor)) < 1e-6:
+        if not np.min(np.diagonal(factor)) >= 1e-6:
             return
         half = scipy.linalg.solve_triangular(factor, unit[:, None] * vectors, lower=True)
         fit = Rank(self.problem.n_kept).project(half)

@@ -13,7 +13,7 @@ from thresher._threads import one_blas_thread
 from thresher.kernels import entries as kernel
 from thresher.kernels import subspace
 from thresher.kernels.progress import N_PENDING
-from thresher.kernels.step_grid import ROUNDING, SHRINK, on_grid
+from thresher.kernels.step_grid import RESTING, ROUNDING, SHRINK, on_grid
 from thresher.rounds.progress import Progress
 from thresher.rounds.step_size import CERTIFIED, StepSize, step_table
 from thresher.sparsity.rank import Rank, fix_signs
@@ -51,7 +51,7 @@ class EntriesRounds(Progress):
         The summary, which this object fills.
     rank : int
     offsets : bool
-        Whether every row and column has an offset, fitted by least squares in each round.
+        Whether every row and column has an offset, improved by a sweep of least squares in each round.
     growing : bool
         Whether indices beyond the shape enlarge it.
     """
@@ -96,17 +96,16 @@ class EntriesRounds(Progress):
         cols: Indices,
         values: Floats,
         weights: Floats | None,
-        step_size: StepSize,
-        n_steps: int,
-        n_warmup: int,
-        round_size: int | None,
+        steps: Floats,
+        n_warmup: int = 0,
+        round_size: int | None = None,
     ) -> Self:
         """Absorb checked entries, with a round after every `round_size` of them past the first `n_warmup`."""
-        start, stop = 0, len(values)
+        start, stop, first = 0, len(values), self.n_rounds
         with InterruptsDeferred() as interrupts:
             while start < stop:
                 warming = max(n_warmup - self.n_seen, 0)
-                length = round_size or self._round_length
+                length = self.round_length(round_size)
                 piece = slice(start, min(start + (warming or max(length - self.n_pending, 1)), stop))
                 if self.growing:
                     self._reach(rows[piece], cols[piece])
@@ -115,24 +114,32 @@ class EntriesRounds(Progress):
                 if not warming:
                     self._progress[N_PENDING] += piece.stop - piece.start
                     if self.n_pending >= length:
-                        self.run_round(step_size, n_steps)
+                        self._run_round(steps[min(self.n_rounds - first, len(steps) - 1)])
                 elif self.offsets and not self.n_rounds:
+                    # From zero, so that they do not depend on how the warm-up is cut into calls.
+                    self.row_offsets[:], self.col_offsets[:] = 0.0, 0.0
                     self._fit_offsets()
                 interrupts.check()
         return self
 
     def run_round(self, step_size: StepSize, n_steps: int) -> Self:
         """One round on the entries absorbed so far: Algorithm 1, lines 4 to 6."""
-        steps = step_table(step_size, self.n_rounds + 1, 1, n_steps)[0]
+        self._run_round(step_table(step_size, self.n_rounds + 1, 1, n_steps)[0])
+        return self
+
+    def round_length(self, round_size: int | None) -> int:
+        """Entries per round, now."""
+        return round_size or self._round_length
+
+    def _run_round(self, steps: Floats) -> None:
         with InterruptsDeferred(), one_blas_thread():
             self._take_steps(steps)
             if steps[0] == CERTIFIED:
-                self._compare_with_fresh_start(n_steps)
+                self._compare_with_fresh_start(len(steps))
             self._measure_inflation()
             self.count_round()
             # Not later: it must not depend on how entries of the next round are cut into calls.
             self._round_length = usual_round(self.summary.shape)
-        return self
 
     def _take_steps(self, steps: Floats) -> None:
         if self.summary.weight == 0.0:
@@ -178,7 +185,8 @@ class EntriesRounds(Progress):
         self.inflation = 0.0
         if weight > n_fitted:
             total = kernel.squared_residuals(*self._observed(), self.summary.sum_squares)
-            variance = max(total, 0.0) / (weight - n_fitted)
+            # Few degrees of freedom say little about the noise: until there are as many as parameters, assume less.
+            variance = max(total, 0.0) / max(weight - n_fitted, n_fitted)
             self.inflation = variance * (d1 * d2 / weight) * (d1 + d2 - 2 * r)
 
     def _observed(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
@@ -228,13 +236,17 @@ class EntriesRounds(Progress):
                 return False
             self.tallies["followed"] += self._project()
             length, fall, rise = kernel.measure_move(*observed, self._projected)
+            if not abs(fall) + rise < np.inf:
+                self.tallies["overflows"] += 1
+                return False
             if automatic and eta * rise > weight * length * (1.0 + ROUNDING):
                 eta = on_grid(min(SHRINK * eta, weight * length / rise))
                 if eta * self._stiffness < 1.0:  # it was underestimated: look again in the next step
                     self._stiffness, self._weight_then = 1.0 / eta, 0.0
                 self.tallies["shortened"] += 1
                 continue
-            self.tallies["rises"] += not automatic and fall + 0.5 * rise > 1e-9 * abs(fall)
+            felt = length > RESTING * (RESTING * total)  # below that, a move is rounding
+            self.tallies["rises"] += not automatic and felt and fall + 0.5 * rise > 1e-9 * abs(fall)
             self.tallies["steps"] += 1
             self.coef, self._projected = self._projected, np.empty_like(self.coef)
             self.last_step = eta
@@ -245,7 +257,6 @@ class EntriesRounds(Progress):
         triplets, side = (self._left, self._values, self._right), min(self._target.shape)
         if self.rank >= side:
             self._projected[...] = self._target
-            subspace.decompose(self._target, *triplets)
             return True
         known = np.inf
         if self._bounded is not None:
@@ -293,25 +304,29 @@ class EntriesRounds(Progress):
         observed = self._observed()
         kernel.aim(*observed, 1.0 / weight, self._target)
         pull = self._target - self.coef  # minus the gradient
-        self._mode += pull
+        for array in (self._mode, pull):
+            array /= float(np.abs(array).max()) or 1.0
+        self._mode += pull  # what pulls now must not be orthogonal to the start
         self._target[...] = self.coef if self.coef.any() else pull
         self._project()
         largest = 0.0
         for _ in range(N_POWER):
-            subspace.keep_tangent(self._left, self._right, min(self.rank, len(self._values)), self._mode)
-            size = float(np.linalg.norm(self._mode))
+            if self.rank < min(self.coef.shape):
+                subspace.keep_tangent(self._left, self._right, self.rank, self._mode)
+            size = float(np.abs(self._mode).max())
             if not 0.0 < size < np.inf:
+                self._mode[...] = 0.0
                 break
-            self._mode /= size
+            self._mode /= size  # so that squares stay in range
             length, bend = kernel.weigh(summary.counts, self._mode)
             largest = max(largest, bend / (length * weight))
         self._stiffness, self._weight_then = largest, weight
 
     def adopt(self, other: "EntriesRounds") -> Self:
         """Go on from the estimate of other rounds on the same summary; what does not fit is projected."""
-        self.coef = other.coef if self.rank >= other.rank else Rank(self.rank).project(other.coef)
+        self.coef = other.coef.copy() if self.rank >= other.rank else Rank(self.rank).project(other.coef)
         if self.offsets:
-            self.row_offsets, self.col_offsets = other.row_offsets, other.col_offsets
+            self.row_offsets, self.col_offsets = other.row_offsets.copy(), other.col_offsets.copy()
         self._progress[:] = other._progress
         self._weight_fresh = other._weight_fresh
         self._round_length, self.last_step, self.inflation = other._round_length, other.last_step, other.inflation

@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 
 # A summary is not part of another if taking it away leaves a sum of squares this far on the wrong side.
 ROUNDING_SHARE = 1e-8
+# What is left of a column is constant if its variance is below this share of what there was.
+CANCELLED_SHARE = 1e-13
 
 
 class Gram:
@@ -286,12 +288,12 @@ class Gram:
         return self
 
     def blocks(self, X: Any, y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """Cut checked rows where the buffer fills up, each piece dense and in float64."""
-        sparse = scipy.sparse.issparse(X)
+        """Cut checked rows where the buffer fills up, or sooner, each piece dense and in float64."""
+        sparse, block = scipy.sparse.issparse(X), block_rows(self.n_features, self._hold_rows)
         start, stop = 0, X.shape[0]
         while start < stop:
             room = self._make_room()
-            piece = slice(start, min(stop, start + room))
+            piece = slice(start, min(stop, start + min(room, block)))
             rows = X[piece].toarray() if sparse else X[piece]
             yield (
                 read_only(np.ascontiguousarray(rows, np.float64)),
@@ -363,10 +365,24 @@ class Gram:
                 "or no rows but a positive one, so the other summary is not part of this one."
             )
         np.maximum(after, 0.0, out=after)
+        if not nothing_left:
+            result._make_constant(np.flatnonzero(result.weight * result.variance() <= CANCELLED_SHARE * before))
         if nothing_left:
             n_left, result = result.n_samples, Gram(self.n_features, self.dtype, self._hold_rows)
             result._arrays.counts[N_SAMPLES] = n_left
         return result
+
+    def _make_constant(self, columns: NDArray[np.intp]) -> None:
+        """Let columns whose variance is no more than rounding be exactly constant."""
+        if not len(columns):
+            return
+        moments, totals, scatter = self._arrays.moments, self._arrays.totals, self._arrays.scatter
+        share = moments[SUM_X] / totals[WEIGHT]
+        for j in columns:
+            product = moments[SUM_X, j] * share
+            scatter[j, j:], scatter[:j, j] = product[j:], product[:j]
+            moments[SUM_XX, j] = moments[SUM_X, j] * share[j]
+            moments[CROSS, j] = totals[SUM_Y] * share[j]
 
     def _check_partner(self, other: "Gram", verb: str) -> None:
         if not isinstance(other, Gram):

@@ -90,21 +90,26 @@ class MultiResponse:
         """Mean square of each feature, about its mean or about zero; exactly zero for a constant column."""
         return self._joint.variance(centred)[: self.n_features]
 
+    def moments(self, centred: bool = True) -> tuple[Floats, Floats]:
+        """(Co)moments of x with x, p x p, and of x with y, p x q: two views of one new array."""
+        joint = self._joint.comoment() if centred else self._joint.second_moment()
+        return joint[: self.n_features, : self.n_features], joint[: self.n_features, self.n_features :]
+
     def comoment(self) -> Floats:
         """Sum w (x - mean)(x - mean)', p x p."""
-        return self._joint.comoment()[: self.n_features, : self.n_features]
+        return self.moments()[0]
 
     def second_moment(self) -> Floats:
         """Sum w x x', p x p."""
-        return self._joint.second_moment()[: self.n_features, : self.n_features]
+        return self.moments(centred=False)[0]
 
     def cross_comoment(self) -> Floats:
         """Sum w (x - mean_x)(y - mean_y)', p x q."""
-        return self._joint.comoment()[: self.n_features, self.n_features :]
+        return self.moments()[1]
 
     def cross_moment(self) -> Floats:
         """Sum w x y', p x q."""
-        return self._joint.second_moment()[: self.n_features, self.n_features :]
+        return self.moments(centred=False)[1]
 
     def comoment_y(self) -> Floats:
         """Sum w (y - mean_y)(y - mean_y)', q x q."""
