@@ -4,7 +4,7 @@ import numpy as np
 
 from thresher.kernels._compile import compiled
 from thresher.kernels.certificate import nth_largest, tie_band
-from thresher.kernels.dense_state import ROOT, WARM, DenseProblem, DenseState
+from thresher.kernels.dense_state import ROOT, WARM, DenseProblem, DenseState, weighted_square
 from thresher.kernels.gram import Floats, Integers
 from thresher.kernels.subspace import MAX_ITERATIONS, SLOW, decompose, follow, keep_tangent, multiply_out
 
@@ -82,8 +82,4 @@ def restrict(state: DenseState, problem: DenseProblem, block: Floats) -> None:
 @compiled
 def size_of_estimate(state: DenseState) -> float:
     """|theta|^2 in the metric."""
-    total = 0.0
-    for i in range(state.gradient.shape[0]):
-        for j in range(state.gradient.shape[1]):
-            total += (state.units[ROOT, i] * state.joined[i, j]) * (state.units[ROOT, i] * state.joined[i, j])
-    return total
+    return weighted_square(state.joined, state.units[ROOT])

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.kernels._blas import add_symm, add_symv, add_symv_single
-from thresher.kernels._compile import compiled
+from thresher.kernels._compile import compiled, compiled_sums
 from thresher.kernels.gram import (
     CROSS,
     N_BUFFERED,
@@ -216,10 +216,11 @@ def fill_units(gram: GramArrays, state: DenseState, problem: DenseProblem) -> No
 @compiled
 def along(gram: GramArrays, block: Floats, place: int) -> Floats:
     """Row `place` of the moments, times the block."""
-    total = np.zeros(block.shape[1])
-    for i in range(block.shape[0]):
-        for j in range(block.shape[1]):
-            total[j] += gram.moments[place, i] * block[i, j]
+    row, total = gram.moments[place], np.empty(block.shape[1])
+    if block.shape[1] > 1:
+        total[:] = np.dot(row, block)
+    else:
+        total[0] = dot(row, block.reshape(-1))
     return total
 
 
@@ -239,26 +240,44 @@ def write_gradient(
     gram: GramArrays, pull: Floats, sums: Floats, shifts: Floats, weight: float, centred: bool, out: Floats
 ) -> None:
     """Out = (pull + shift alpha' + sum_x beta') / weight, on the features."""
-    alpha, beta = sums + weight * shifts, shifts
+    alpha, beta, per = (sums + weight * shifts) / weight, shifts / weight, 1.0 / weight
     if centred:
-        alpha, beta = np.zeros_like(sums), -sums / weight
+        alpha, beta = np.zeros_like(sums), -sums / weight / weight
+    shift, total = gram.moments[SHIFT_X], gram.moments[SUM_X]
+    if out.shape[1] == 1:
+        flat, along_shift, along_sum = out.reshape(-1), alpha[0], beta[0]
+        column = pull.reshape(-1)
+        for i in range(flat.shape[0]):
+            flat[i] = column[i] * per + shift[i] * along_shift + total[i] * along_sum
+        return
     for i in range(out.shape[0]):
-        shift, total = gram.moments[SHIFT_X, i], gram.moments[SUM_X, i]
         for j in range(out.shape[1]):
-            out[i, j] = (pull[i, j] + shift * alpha[j] + total * beta[j]) / weight
+            out[i, j] = pull[i, j] * per + shift[i] * alpha[j] + total[i] * beta[j]
+
+
+@compiled_sums
+def weighted_square(block: Floats, scale: Floats) -> float:
+    """The squared norm of a block (or of its first rows) whose rows are multiplied by a scale."""
+    total = 0.0
+    if block.shape[1] == 1:
+        flat = block.reshape(-1)
+        for i in range(scale.shape[0]):
+            total += (scale[i] * flat[i]) * (scale[i] * flat[i])
+        return total
+    for i in range(scale.shape[0]):
+        for j in range(block.shape[1]):
+            total += (scale[i] * block[i, j]) * (scale[i] * block[i, j])
+    return total
 
 
 @compiled
 def measure_move(gram: GramArrays, state: DenseState, centred: bool) -> tuple[float, float, float]:
     """|move|^2 in the metric, move . g and move' G move / weight, given the product."""
-    weight = gram.totals[WEIGHT]
-    length, slope, quadratic = 0.0, 0.0, 0.0
-    for i in range(state.gradient.shape[0]):
-        for j in range(state.gradient.shape[1]):
-            move = state.move[i, j]
-            length += (state.units[ROOT, i] * move) * (state.units[ROOT, i] * move)
-            slope += move * state.gradient[i, j]
-            quadratic += move * state.product[i, j]
+    weight, n = gram.totals[WEIGHT], state.gradient.size
+    move = state.move.reshape(-1)[:n]  # the rest is zero
+    slope = dot(move, state.gradient.reshape(-1))
+    quadratic = dot(move, state.product.reshape(-1)[:n])
+    length = weighted_square(state.move, state.units[ROOT])
     sums, shifts = along(gram, state.move, SUM_X), along(gram, state.move, SHIFT_X)
     for j in range(sums.shape[0]):
         if centred:

@@ -16,14 +16,6 @@ def block_rows(n_features: int, hold_rows: bool = False) -> int:
     return int(np.clip((n_features // 8 + 15) // 16 * 16, 64, 256))
 
 
-def with_capacity(arrays: GramArrays, capacity: int) -> GramArrays:
-    """The same state with a buffer of another length, which must hold the rows that wait in it."""
-    n = arrays.counts[N_BUFFERED]
-    rows, responses = np.zeros((capacity, arrays.buffer.shape[1])), np.zeros(capacity)
-    rows[:n], responses[:n] = arrays.buffer[:n], arrays.buffer_y[:n]
-    return arrays._replace(buffer=rows, buffer_y=responses)
-
-
 def fold(arrays: GramArrays) -> None:
     """Add the outer products of the buffered rows to the scatter matrix, and empty the buffer."""
     scatter, n = arrays.scatter, arrays.counts[N_BUFFERED]

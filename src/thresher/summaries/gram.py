@@ -26,7 +26,7 @@ from thresher.kernels.gram import (
     WEIGHT,
     GramArrays,
 )
-from thresher.summaries._folding import block_rows, fold, with_capacity
+from thresher.summaries._folding import block_rows, fold
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +97,8 @@ class Gram:
         storage = np.dtype(dtype)
         if storage not in (np.dtype(np.float64), np.dtype(np.float32)):
             raise ValueError(f"dtype must be float64 or float32, got {storage}")
-        block = block_rows(d, hold_rows)
+        # Memory that is allocated but not written to takes no room, so a long first buffer costs what is in it.
+        block = max(block_rows(d, hold_rows), d // 2 if hold_rows else 0)
         self._hold_rows = bool(hold_rows)
         require_bytes(
             d * d * storage.itemsize + 8 * d * (block + 8),
@@ -292,7 +293,7 @@ class Gram:
         sparse, block = scipy.sparse.issparse(X), block_rows(self.n_features, self._hold_rows)
         start, stop = 0, X.shape[0]
         while start < stop:
-            room = self._make_room()
+            room = len(self._arrays.buffer) - self._arrays.counts[N_BUFFERED]
             piece = slice(start, min(stop, start + min(room, block)))
             rows = X[piece].toarray() if sparse else X[piece]
             yield (
@@ -307,28 +308,15 @@ class Gram:
         """Rows in the co-moments; the others are still in the buffer."""
         return int(self._arrays.counts[N_SAMPLES] - self._arrays.counts[N_BUFFERED])
 
-    @property
-    def _rows_per_fold(self) -> int:
-        block = block_rows(self.n_features, self._hold_rows)
-        return max(block, self.n_features // 2) if self._hold_rows and not self.n_folded else block
-
-    def _make_room(self) -> int:
-        """How many rows the buffer can take, after growing it if rows are held."""
-        n, capacity = int(self._arrays.counts[N_BUFFERED]), len(self._arrays.buffer)
-        if n == capacity:
-            capacity = min(2 * capacity, self._rows_per_fold)
-            self._arrays = with_capacity(self._arrays, capacity)
-        return capacity - n
-
     def fold_if_full(self) -> bool:
         """Fold the buffer once it is full. True if the shift moved, so that derived sums must be redone."""
-        return self._fold() if self._arrays.counts[N_BUFFERED] >= self._rows_per_fold else False
+        return self._fold() if self._arrays.counts[N_BUFFERED] == len(self._arrays.buffer) else False
 
     def _fold(self) -> bool:
         fold(self._arrays)
         block = block_rows(self.n_features, self._hold_rows)
-        if len(self._arrays.buffer) != block:
-            self._arrays = with_capacity(self._arrays, block)
+        if len(self._arrays.buffer) != block:  # it was the first, long one
+            self._arrays = self._arrays._replace(buffer=np.zeros((block, self.n_features)), buffer_y=np.zeros(block))
         moved = self.weight > 0.0 and bool(kernel.mean_left_shift(self._arrays))
         if moved:
             kernel.recentre(self._arrays)
@@ -416,8 +404,17 @@ class Gram:
         scatter = result._arrays.scatter
         if self.n_folded:
             scatter[...] = self._arrays.scatter
-        others = {name: array.copy() for name, array in self._arrays._asdict().items() if name != "scatter"}
-        result._arrays = result._arrays._replace(**others)
+        buffer = np.zeros(self._arrays.buffer.shape)
+        n_written = len(buffer) if self.n_folded else self._arrays.counts[N_BUFFERED]
+        buffer[:n_written] = self._arrays.buffer[:n_written]
+        result._arrays = GramArrays(
+            scatter=scatter,
+            buffer=buffer,
+            buffer_y=self._arrays.buffer_y.copy(),
+            moments=self._arrays.moments.copy(),
+            totals=self._arrays.totals.copy(),
+            counts=self._arrays.counts.copy(),
+        )
         if fold and result._arrays.counts[N_BUFFERED]:
             result._fold()
         return result
