@@ -27,6 +27,7 @@ from thresher.kernels.dense_state import (
 )
 from thresher.kernels.gram import SHIFT_X, SUM_X, WEIGHT, Floats, GramArrays
 from thresher.kernels.step_grid import RESTING, ROUNDING, SHRINK, STABLE, on_grid
+from thresher.kernels.subspace import dot
 
 # Places in `tallies`: steps; projections without a full decomposition; gradients computed anew; steps after
 # which the loss was higher; steps not taken because they overflow; certified steps that were shortened.
@@ -43,35 +44,47 @@ N_POWER = 12
 def aim(state: DenseState, eta: float) -> bool:
     """Target = theta - eta g in the metric. False if that overflows."""
     q, target = state.gradient.shape[1], state.target.reshape(-1)
-    total = 0.0
-    for i in range(state.gradient.shape[0]):
-        root, unit = state.units[ROOT, i], state.units[UNIT, i]
-        for j in range(q):
-            value = root * state.joined[i, j] - eta * (unit * state.gradient[i, j])
-            target[i * q + j] = value
-            total += value * value
-    return bool(total < np.inf)
+    root, unit = state.units[ROOT], state.units[UNIT]
+    if q == 1:  # a plain loop, which the compiler can vectorise
+        theta, gradient = state.joined.reshape(-1), state.gradient.reshape(-1)
+        for i in range(target.shape[0]):
+            target[i] = root[i] * theta[i] - eta * (unit[i] * gradient[i])
+    else:
+        for i in range(state.gradient.shape[0]):
+            for j in range(q):
+                target[i * q + j] = root[i] * state.joined[i, j] - eta * (unit[i] * state.gradient[i, j])
+    return bool(dot(target, target) < np.inf)
 
 
 @compiled
 def fill_move(state: DenseState) -> None:
     """Move = the projected point, back in the units of the data, less theta."""
-    q, projected = state.gradient.shape[1], state.projected.reshape(-1)
+    q, projected, unit = state.gradient.shape[1], state.projected.reshape(-1), state.units[UNIT]
+    if q == 1:
+        theta, move = state.joined.reshape(-1), state.move.reshape(-1)
+        for i in range(projected.shape[0]):
+            move[i] = unit[i] * projected[i] - theta[i]
+        return
     for i in range(state.gradient.shape[0]):
         for j in range(q):
-            state.move[i, j] = state.units[UNIT, i] * projected[i * q + j] - state.joined[i, j]
+            state.move[i, j] = unit[i] * projected[i * q + j] - state.joined[i, j]
 
 
 @compiled
 def apply_move(state: DenseState) -> None:
     """Take the step."""
-    q, projected = state.gradient.shape[1], state.projected.reshape(-1)
-    for i in range(state.gradient.shape[0]):
-        for j in range(q):
-            state.joined[i, j] = state.units[UNIT, i] * projected[i * q + j]
-    for i in range(state.pull.shape[0]):
-        for j in range(q):
-            state.pull[i, j] += state.product[i, j]
+    q, projected, unit = state.gradient.shape[1], state.projected.reshape(-1), state.units[UNIT]
+    if q == 1:
+        theta = state.joined.reshape(-1)
+        for i in range(projected.shape[0]):
+            theta[i] = unit[i] * projected[i]
+    else:
+        for i in range(state.gradient.shape[0]):
+            for j in range(q):
+                state.joined[i, j] = unit[i] * projected[i * q + j]
+    pull, product = state.pull.reshape(-1), state.product.reshape(-1)
+    for i in range(pull.shape[0]):
+        pull[i] += product[i]
 
 
 @compiled

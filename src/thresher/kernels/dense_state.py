@@ -164,18 +164,18 @@ def add_scatter_single(gram: GramArrays, blas: Any, state: DenseState) -> None:
     move, product = state.move.reshape(-1), state.product.reshape(-1)
     if not state.flags[SINGLE_READY]:
         copy_in_single(gram, state)
-    largest = 0.0
-    for i in range(move.shape[0]):
-        largest = max(largest, abs(move[i]))
-    if largest == 0.0:
+    size = np.sqrt(dot(move, move))
+    if not (size > 0.0 and size < np.inf):
+        add_symv(blas, gram.scatter, move, product)  # zero, or out of range
         return
+    per, vector, image = 1.0 / size, state.single_in, state.single_out
     for i in range(move.shape[0]):
-        state.single_in[i] = move[i] / largest
-        state.single_out[i] = 0.0
-    add_symv_single(blas, state.single, state.single_in, state.single_out)
-    scale = largest / state.numbers[SINGLE_SCALE]
+        vector[i] = move[i] * per
+        image[i] = 0.0
+    add_symv_single(blas, state.single, vector, image)
+    scale = size / state.numbers[SINGLE_SCALE]
     for i in range(move.shape[0]):
-        product[i] += scale * state.single_out[i]
+        product[i] += scale * image[i]
 
 
 @compiled
