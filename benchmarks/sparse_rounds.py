@@ -144,6 +144,7 @@ IMPORTS = {
 }
 IMPORT = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
 FIRST_CALL = """
+import time
 import numpy as np
 from thresher import SparseRegressor
 X = np.random.default_rng(0).standard_normal((300, 20))
