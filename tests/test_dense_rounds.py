@@ -11,7 +11,6 @@ from thresher import Cardinality, Entries, Gram, Groups, MultiResponse, Rank
 from thresher.rounds import reference
 from thresher.rounds.dense import DenseRounds
 from thresher.rounds.entries import EntriesRounds
-from thresher.rounds.step_size import step_table
 
 KINDS = ["independent", "correlated", "duplicated", "scaled", "late", "constant"]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -352,10 +351,6 @@ def test_settle_is_reduced_rank_regression_in_closed_form(rng):
     B = np.linalg.lstsq(X, Y, rcond=None)[0]
     _, _, vt = np.linalg.svd(X @ B, full_matrices=False)
     assert_close(rounds.coef, B @ vt[:2].T @ vt[:2])
-
-
-def test_step_table_of_zero_rounds():
-    assert step_table("auto", 1, 0, 3).shape == (1, 3)
 
 
 # -- what once went wrong --------------------------------------------------------------------------------------

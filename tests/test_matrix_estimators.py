@@ -39,10 +39,9 @@ from thresher.streams.synthetic import LowRankStream
         ReducedRankRegressor(),
         ReducedRankRegressor(1, step_size=0.1, n_steps=2, round_size=4, n_warmup=5),
         ReducedRankRegressor(row_sparsity=1, fit_intercept=False, standardize=False),
-        SparseRegressor(4, groups=None, n_steps=2),
     ]
 )
-@pytest.mark.filterwarnings("ignore:sparsity=:UserWarning", "ignore:step_size=")
+@pytest.mark.filterwarnings("ignore:step_size=")
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -1,5 +1,6 @@
 """What every estimator that learns from rows does alike: checking them, partial_fit and fit."""
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -67,13 +68,13 @@ class RowStreaming(Streaming):
 
     # -- what a subclass provides ------------------------------------------------------------------------
 
+    @abstractmethod
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
         """Checked rows, responses and weights. Sets or checks what is known of the columns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _new_summary(self, rows: Any, responses: Any) -> Any:
         """An empty summary for such rows."""
-        raise NotImplementedError
 
     # -- shared ------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """What every estimator does alike: settling on a summary, finishing a round, following parameters, failing cleanly."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -14,11 +15,11 @@ from thresher._warnings import warn_caller
 from thresher.rounds.step_size import step_table
 
 
-class Streaming(BaseEstimator):  # type: ignore[misc]
+class Streaming(BaseEstimator, ABC):  # type: ignore[misc]
     """A shell around a summary and its rounds.
 
     A subclass says which rounds it uses (`_new_rounds`), what makes other rounds necessary (`_problem`) and how to
-    show the estimate (`_publish`).
+    show the estimate (`_publish_estimate`).
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -65,27 +66,34 @@ class Streaming(BaseEstimator):  # type: ignore[misc]
 
     # -- what a subclass provides ------------------------------------------------------------------------
 
+    @abstractmethod
     def _new_rounds(self) -> Any:
         """Rounds for `summary_`, with the parameters as they are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _problem(self) -> Any:
         """Whatever, if it changes, makes new rounds necessary; checked against the data."""
-        raise NotImplementedError
 
-    def _publish(self) -> None:
-        """Copy the state of the rounds into the fitted attributes."""
-        raise NotImplementedError
+    @abstractmethod
+    def _publish_estimate(self) -> None:
+        """Copy the estimate of the rounds into the fitted attributes."""
 
+    @abstractmethod
     def _take_summary(self, summary: Any) -> None:
         """Learn from a summary what else the data would have told."""
-        raise NotImplementedError
 
     def _safe_step(self) -> float | None:
         """A step that never raises the loss, or None if it is not known."""
         return None
 
     # -- shared ------------------------------------------------------------------------------------------
+
+    def _publish(self) -> None:
+        """Copy the state of the rounds into the fitted attributes."""
+        self._publish_estimate()
+        self.step_size_ = self._rounds.last_step
+        self.n_rounds_ = self._rounds.n_rounds
+        self.n_samples_seen_ = self._rounds.n_seen
 
     @contextmanager
     def _unchanged_by_failure(self) -> Iterator[None]:

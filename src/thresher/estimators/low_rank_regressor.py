@@ -200,12 +200,9 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
         self.rank_, centred = self._solved
         return DenseRounds(self.summary_, Rank(self.rank_, self._shape), centred, False)
 
-    def _publish(self) -> None:
+    def _publish_estimate(self) -> None:
         self.coef_ = self._rounds.coef.copy()
         self.intercept_ = float(self._rounds.intercept[0]) if self.fit_intercept else 0.0
-        self.step_size_ = self._rounds.last_step
-        self.n_rounds_ = self._rounds.n_rounds
-        self.n_samples_seen_ = self.summary_.n_samples
 
     # -- using the model -------------------------------------------------------------------------------
 

@@ -261,13 +261,10 @@ class MatrixCompleter(Streaming):
     def _new_rounds(self) -> EntriesRounds:
         return EntriesRounds(self.summary_, *self._solved)
 
-    def _publish(self) -> None:
+    def _publish_estimate(self) -> None:
         # The rest of the fitted attributes are computed when asked for: that takes as long as many observations.
         self.summary_ = self._rounds.summary
         self.rank_ = min(self._rounds.rank, *self.summary_.shape)
-        self.step_size_ = self._rounds.last_step
-        self.n_rounds_ = self._rounds.n_rounds
-        self.n_samples_seen_ = self.summary_.n_samples
         self._shown: Shown | None = None
 
     # -- using the model -------------------------------------------------------------------------------

@@ -184,15 +184,12 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, RowStreaming):  # t
         groups = None if kept is None else Groups(np.arange(self.summary_.n_features), kept)
         return DenseRounds(self.summary_, groups or Rank(self.rank_), centred, standardized)
 
-    def _publish(self) -> None:
+    def _publish_estimate(self) -> None:
         coef, intercept = self._rounds.coef.T.copy(), self._rounds.intercept.copy()
         if not self.fit_intercept:
             intercept[:] = 0.0
         self.coef_ = coef[0] if self._one_response else coef
         self.intercept_ = float(intercept[0]) if self._one_response else intercept
-        self.step_size_ = self._rounds.last_step
-        self.n_rounds_ = self._rounds.n_rounds
-        self.n_samples_seen_ = self.summary_.n_samples
 
     # -- using the model -------------------------------------------------------------------------------
 

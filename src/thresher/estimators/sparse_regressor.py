@@ -196,12 +196,9 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
             return SparseRounds(self.summary_, self.sparsity_, centred, standardized)
         return DenseRounds(self.summary_, groups.keeping(self.sparsity_), centred, standardized)
 
-    def _publish(self) -> None:
+    def _publish_estimate(self) -> None:
         self.coef_ = self._rounds.coef.flatten()
         self.intercept_ = float(np.squeeze(self._rounds.intercept)) if self.fit_intercept else 0.0
-        self.step_size_ = self._rounds.last_step
-        self.n_rounds_ = self._rounds.n_rounds
-        self.n_samples_seen_ = self.summary_.n_samples
 
     def _safe_step(self) -> float:
         moment = self.summary_.comoment() if self.fit_intercept else self.summary_.second_moment()

@@ -26,18 +26,13 @@ from thresher.kernels.dense_state import (
     write_gradient,
 )
 from thresher.kernels.gram import SHIFT_X, SUM_X, WEIGHT, Floats, GramArrays
-from thresher.kernels.step_grid import RESTING, ROUNDING, SHRINK, STABLE, on_grid
+from thresher.kernels.step_grid import GROWTH, N_POWER, RESTING, ROUNDING, SHRINK, STABLE, on_grid
 from thresher.kernels.subspace import dot
 
 # Places in `tallies`: steps; projections without a full decomposition; gradients computed anew; steps after
 # which the loss was higher; steps not taken because they overflow; certified steps that were shortened.
 N_STEPS, N_FOLLOWED, N_REFRESHED, N_RISES, N_OVERFLOWS, N_SHORTENED = 0, 1, 2, 3, 4, 5
 N_TALLIES = 6
-
-# The curvature is estimated anew when the rows weigh this much more than the last time.
-GROWTH = 1.25
-# Products per estimate.
-N_POWER = 12
 
 
 @compiled

@@ -14,6 +14,9 @@ RESTING = 1e-10
 STABLE = 1.9
 # How far above the condition of the descent lemma a step may be: rounding, nothing more.
 ROUNDING = 1e-9
+# Where steps are made for the largest tangent curvature, it is estimated anew when the data weigh this much more than
+# the last time, by so many products.
+GROWTH, N_POWER = 1.25, 12
 
 
 @compiled

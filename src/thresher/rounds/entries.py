@@ -13,7 +13,7 @@ from thresher._threads import one_blas_thread
 from thresher.kernels import entries as kernel
 from thresher.kernels import subspace
 from thresher.kernels.progress import N_PENDING
-from thresher.kernels.step_grid import RESTING, ROUNDING, SHRINK, on_grid
+from thresher.kernels.step_grid import GROWTH, N_POWER, RESTING, ROUNDING, SHRINK, on_grid
 from thresher.rounds.progress import Progress
 from thresher.rounds.step_size import CERTIFIED, StepSize, step_table
 from thresher.sparsity.rank import Rank, fix_signs
@@ -24,8 +24,6 @@ Floats = NDArray[np.float64]
 # Entries per round, unless told otherwise: one for so many cells, which bounds the time per entry, but no more
 # than so many for each row and column.
 CELLS_PER_ENTRY, ENTRIES_PER_SIDE = 500, 2
-# The curvature is estimated anew when this much more was observed, by so many products.
-GROWTH, N_POWER = 1.25, 12
 # Subspace iteration on a large matrix: a full decomposition costs as much as very many iterations.
 PATIENCE, SLOW = 100, 0.95
 # A fresh start is tried when this much more was observed than at the last, until there are so many observations for
@@ -238,6 +236,7 @@ class EntriesRounds(Progress):
             length, fall, rise = kernel.measure_move(*observed, self._projected)
             if not abs(fall) + rise < np.inf:
                 self.tallies["overflows"] += 1
+                self._warm = False  # the triplets are those of a step that is not taken
                 return False
             if automatic and eta * rise > weight * length * (1.0 + ROUNDING):
                 eta = on_grid(min(SHRINK * eta, weight * length / rise))

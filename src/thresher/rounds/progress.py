@@ -1,5 +1,7 @@
 """How far a stream of rounds has come: what all kinds of rounds count alike."""
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,16 +11,16 @@ from thresher.rounds.step_size import StepSize, step_table
 Floats = NDArray[np.float64]
 
 
-class Progress:
+class Progress(ABC):
     """Counts of rounds and of samples that wait for one."""
 
     def __init__(self) -> None:
         self._progress = np.zeros(3, np.int64)
 
     @property
+    @abstractmethod
     def n_seen(self) -> int:
         """Samples in the summary."""
-        raise NotImplementedError
 
     @property
     def n_rounds(self) -> int:

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher._checks import LARGEST, as_real, check_finite, check_positive_integer, check_range, check_weights
+from thresher._checks import as_real, check_finite, check_positive_integer, check_range, check_weights
 from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
 
@@ -199,8 +199,6 @@ def check_entries(
     check_finite(numbers, "values")
     weights = check_weights(sample_weight, len(numbers))
     check_range(np.empty(0), numbers, weights, np.dtype(np.float64))
-    if np.abs(numbers).max() > LARGEST[np.dtype(np.float64)]:
-        raise ValueError("values are so large that their squares overflow; rescale them.")
     return places[0], places[1], np.ascontiguousarray(numbers), weights
 
 

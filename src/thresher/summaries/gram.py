@@ -26,6 +26,7 @@ from thresher.kernels.gram import (
     WEIGHT,
     GramArrays,
 )
+from thresher.summaries._combining import add, copied, make_constant
 from thresher.summaries._folding import block_rows, fold
 
 Floats = NDArray[np.float64]
@@ -353,24 +354,13 @@ class Gram:
                 "or no rows but a positive one, so the other summary is not part of this one."
             )
         np.maximum(after, 0.0, out=after)
-        if not nothing_left:
-            result._make_constant(np.flatnonzero(result.weight * result.variance() <= CANCELLED_SHARE * before))
         if nothing_left:
             n_left, result = result.n_samples, Gram(self.n_features, self.dtype, self._hold_rows)
             result._arrays.counts[N_SAMPLES] = n_left
+        else:
+            cancelled = result.weight * result.variance() <= CANCELLED_SHARE * before
+            make_constant(result._arrays, np.flatnonzero(cancelled))
         return result
-
-    def _make_constant(self, columns: NDArray[np.intp]) -> None:
-        """Let columns whose variance is no more than rounding be exactly constant."""
-        if not len(columns):
-            return
-        moments, totals, scatter = self._arrays.moments, self._arrays.totals, self._arrays.scatter
-        share = moments[SUM_X] / totals[WEIGHT]
-        for j in columns:
-            product = moments[SUM_X, j] * share
-            scatter[j, j:], scatter[:j, j] = product[j:], product[:j]
-            moments[SUM_XX, j] = moments[SUM_X, j] * share[j]
-            moments[CROSS, j] = totals[SUM_Y] * share[j]
 
     def _check_partner(self, other: "Gram", verb: str) -> None:
         if not isinstance(other, Gram):
@@ -382,39 +372,13 @@ class Gram:
 
     def _combine(self, other: "Gram", sign: float, dtype: DTypeLike) -> "Gram":
         """This summary plus `sign` times the other, about this one's shift."""
-        result, addend = self._folded_copy(dtype=dtype), other._folded_copy()
-        ours, theirs = result._arrays, addend._arrays
-        if theirs.totals[WEIGHT] > 0.0:
-            kernel.translate(
-                theirs,
-                ours.moments[SHIFT_X] - theirs.moments[SHIFT_X],
-                ours.totals[SHIFT_Y] - theirs.totals[SHIFT_Y],
-            )
-            ours.scatter[...] += sign * theirs.scatter
-            ours.moments[SUM_X:] += sign * theirs.moments[SUM_X:]
-            for place in (WEIGHT, SUM_Y, SUM_YY):
-                ours.totals[place] += sign * theirs.totals[place]
-        ours.counts[N_SAMPLES] += int(sign) * theirs.counts[N_SAMPLES]
-        if ours.totals[WEIGHT] > 0.0 and kernel.mean_left_shift(ours):
-            kernel.recentre(ours)
+        result = self._folded_copy(dtype=dtype)
+        add(result._arrays, other._folded_copy()._arrays, sign)
         return result
 
     def _folded_copy(self, dtype: DTypeLike | None = None, fold: bool = True) -> "Gram":
         result = Gram(self.n_features, self.dtype if dtype is None else dtype, self._hold_rows)
-        scatter = result._arrays.scatter
-        if self.n_folded:
-            scatter[...] = self._arrays.scatter
-        buffer = np.zeros(self._arrays.buffer.shape)
-        n_written = len(buffer) if self.n_folded else self._arrays.counts[N_BUFFERED]
-        buffer[:n_written] = self._arrays.buffer[:n_written]
-        result._arrays = GramArrays(
-            scatter=scatter,
-            buffer=buffer,
-            buffer_y=self._arrays.buffer_y.copy(),
-            moments=self._arrays.moments.copy(),
-            totals=self._arrays.totals.copy(),
-            counts=self._arrays.counts.copy(),
-        )
+        result._arrays = copied(self._arrays, result._arrays.scatter)
         if fold and result._arrays.counts[N_BUFFERED]:
             result._fold()
         return result

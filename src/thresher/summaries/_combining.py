@@ -1,0 +1,66 @@
+"""Sums of two streams from the sums of each: what merging and subtracting Grams comes down to."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.kernels import gram as kernel
+from thresher.kernels.gram import (
+    CROSS,
+    N_BUFFERED,
+    N_SAMPLES,
+    SHIFT_X,
+    SHIFT_Y,
+    SUM_X,
+    SUM_XX,
+    SUM_Y,
+    SUM_YY,
+    WEIGHT,
+    GramArrays,
+)
+
+
+def copied(arrays: GramArrays, scatter: NDArray[np.floating]) -> GramArrays:
+    """A copy that keeps its co-moments in `scatter`, which must be zero."""
+    folded = arrays.counts[N_SAMPLES] > arrays.counts[N_BUFFERED]
+    if folded:
+        scatter[...] = arrays.scatter
+    # Before the first fold the buffer may be long and nearly empty: what was not written to must not be.
+    buffer = np.zeros(arrays.buffer.shape)
+    n_written = len(buffer) if folded else arrays.counts[N_BUFFERED]
+    buffer[:n_written] = arrays.buffer[:n_written]
+    return GramArrays(
+        scatter=scatter,
+        buffer=buffer,
+        buffer_y=arrays.buffer_y.copy(),
+        moments=arrays.moments.copy(),
+        totals=arrays.totals.copy(),
+        counts=arrays.counts.copy(),
+    )
+
+
+def add(ours: GramArrays, theirs: GramArrays, sign: float) -> None:
+    """Ours += sign theirs, about our shift. Both buffers must be empty; theirs is changed too."""
+    if theirs.totals[WEIGHT] > 0.0:
+        kernel.translate(
+            theirs,
+            ours.moments[SHIFT_X] - theirs.moments[SHIFT_X],
+            ours.totals[SHIFT_Y] - theirs.totals[SHIFT_Y],
+        )
+        ours.scatter[...] += sign * theirs.scatter
+        ours.moments[SUM_X:] += sign * theirs.moments[SUM_X:]
+        for place in (WEIGHT, SUM_Y, SUM_YY):
+            ours.totals[place] += sign * theirs.totals[place]
+    ours.counts[N_SAMPLES] += int(sign) * theirs.counts[N_SAMPLES]
+    if ours.totals[WEIGHT] > 0.0 and kernel.mean_left_shift(ours):
+        kernel.recentre(ours)
+
+
+def make_constant(arrays: GramArrays, columns: NDArray[np.intp]) -> None:
+    """Let columns whose variance is no more than rounding be exactly constant. The buffer must be empty."""
+    moments, totals, scatter = arrays.moments, arrays.totals, arrays.scatter
+    share = moments[SUM_X] / totals[WEIGHT]
+    for j in columns:
+        product = moments[SUM_X, j] * share
+        scatter[j, j:], scatter[:j, j] = product[j:], product[:j]
+        moments[SUM_XX, j] = moments[SUM_X, j] * share[j]
+        moments[CROSS, j] = totals[SUM_Y] * share[j]
