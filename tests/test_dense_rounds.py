@@ -419,3 +419,20 @@ def test_what_is_left_of_a_constant_column_is_constant(rng):
         Z, V = X[40:, kept] - X[40:, kept].mean(axis=0), Y[40:] - Y[40:].mean(axis=0)
         np.testing.assert_allclose(rounds.coef[kept], np.linalg.lstsq(Z, V, rcond=None)[0], rtol=1e-5, atol=1e-7)
         assert not rounds.coef[1].any()
+
+
+@pytest.mark.parametrize("kind", ["completion", "sensing"])
+def test_a_stream_that_starts_with_nothing_but_zeros_begins_as_soon_as_there_is_something(kind, rng):
+    if kind == "completion":
+        rounds = EntriesRounds(Entries((6, 5)), 1)
+        complete(rounds, np.repeat(np.arange(6), 5), np.tile(np.arange(5), 6), np.zeros(30), "auto", 2, 0, 10)
+        assert rounds.tallies["steps"] == 0
+        complete(rounds, np.array([2]), np.array([3]), np.array([1.0]), "auto", 2, 0, 1)
+    else:
+        rounds = DenseRounds(Gram(30), Rank(1, (6, 5)), False, False)
+        X = rng.standard_normal((31, 30))
+        stream(rounds, X[:30], np.zeros(30), "auto", 2)
+        assert rounds.tallies["steps"] == 0
+        stream(rounds, X[30:], np.array([1.0]), "auto", 2)
+    assert rounds.tallies["steps"] == 2
+    assert rounds.coef.any()

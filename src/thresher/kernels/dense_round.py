@@ -155,8 +155,8 @@ def run_round(gram: GramArrays, blas: Any, state: DenseState, steps: Floats, whi
             if numbers[STIFFNESS] == 0.0:
                 numbers[WEIGHT_THEN] = 0.0
                 break  # nothing pulls, or nothing bends
-            # For groups the longest stable step, which exchanges them most easily; a product that is wasted when it
-            # is rejected costs little there.
+            # For groups the longest stable step, which exchanges them most easily, at the price of a second product
+            # when it is rejected.
             eta = on_grid((1.0 if problem.by_rank else STABLE) / numbers[STIFFNESS])
         while True:
             if not aim(state, eta):

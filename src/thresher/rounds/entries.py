@@ -225,6 +225,7 @@ class EntriesRounds(Progress):
             if not weight < GROWTH * self._weight_then:
                 self._estimate_stiffness()
             if self._stiffness == 0.0:
+                self._weight_then = 0.0  # nothing pulls yet: look again in the next step
                 return False
             eta = on_grid(1.0 / self._stiffness)
         while True:
