@@ -312,3 +312,20 @@ def test_block_is_at_most_an_eighth_of_a_large_gram():
     for d in (1000, 2000, 4000, 20_000):
         assert gram_module.block_rows(d) <= d / 8 + 16
     assert gram_module.block_rows(3) == 64
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_selected_columns_are_the_summary_of_those_columns(dtype):
+    rng = np.random.default_rng(3)
+    X, y, w = 5.0 + rng.standard_normal((700, 9)), rng.standard_normal(700), rng.uniform(0.5, 2.0, 700)
+    columns = [7, 0, 4]
+    part = Gram(9, dtype).absorb(X, y, w).select(columns)
+    whole = Gram(3).absorb(X[:, columns], y, w)
+    assert (part.n_samples, part.n_features, part.dtype) == (700, 3, np.float64)
+    tolerance = {"float64": 1e-12, "float32": 1e-5}[dtype]
+    np.testing.assert_allclose(part.comoment(), whole.comoment(), rtol=tolerance, atol=tolerance * 700)
+    np.testing.assert_allclose(part.cross_comoment(), whole.cross_comoment(), rtol=1e-9, atol=1e-9)
+    earlier = Gram(9, dtype).absorb(X[:300], y[:300], w[:300]).select(columns)
+    later = Gram(3).absorb(X[300:, columns], y[300:], w[300:])
+    left = part.subtract(earlier)
+    np.testing.assert_allclose(left.comoment(), later.comoment(), rtol=tolerance, atol=tolerance * 700)

@@ -1,4 +1,4 @@
-"""Sums of two streams from the sums of each: what merging and subtracting Grams comes down to."""
+"""Sums of other streams from sums at hand: what merging, subtracting and selecting columns of Grams comes down to."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,17 @@ def copied(arrays: GramArrays, scatter: NDArray[np.floating]) -> GramArrays:
         totals=arrays.totals.copy(),
         counts=arrays.counts.copy(),
     )
+
+
+def selected(arrays: GramArrays, index: NDArray[np.intp], into: GramArrays) -> None:
+    """Put the sums of the columns `index` alone, all rows folded, into arrays that must be empty."""
+    low, high = np.minimum.outer(index, index), np.maximum.outer(index, index)
+    rows = arrays.buffer[: arrays.counts[N_BUFFERED], index]
+    into.scatter[...] = arrays.scatter[low, high] + rows.T @ rows
+    into.moments[...] = arrays.moments[:, index]
+    np.fill_diagonal(into.scatter, into.moments[SUM_XX])  # float64 whatever the storage
+    into.totals[...] = arrays.totals
+    into.counts[N_SAMPLES] = arrays.counts[N_SAMPLES]
 
 
 def add(ours: GramArrays, theirs: GramArrays, sign: float) -> None:

@@ -26,7 +26,7 @@ from thresher.kernels.gram import (
     WEIGHT,
     GramArrays,
 )
-from thresher.summaries._combining import add, copied, make_constant
+from thresher.summaries._combining import add, copied, make_constant, selected
 from thresher.summaries._folding import block_rows, fold
 
 Floats = NDArray[np.float64]
@@ -254,20 +254,8 @@ class Gram:
 
         Solving them is least squares on these features alone. O(s^2), without a d x d temporary.
         """
-        index = np.asarray(features, np.intp)
-        arrays, n, weight = self._arrays, self._arrays.counts[N_BUFFERED], self.weight
-        low, high = np.minimum.outer(index, index), np.maximum.outer(index, index)
-        rows = arrays.buffer[:n, index]
-        matrix = arrays.scatter[low, high].astype(np.float64) + rows.T @ rows
-        vector = arrays.moments[CROSS, index]
-        sum_x, sum_y = arrays.moments[SUM_X, index], arrays.totals[SUM_Y]
-        if centred:
-            share = sum_x / (weight or 1.0)
-            return matrix - np.outer(sum_x, share), vector - share * sum_y
-        shift, shift_y = arrays.moments[SHIFT_X, index], arrays.totals[SHIFT_Y]
-        half = sum_x + 0.5 * weight * shift
-        matrix += np.outer(half, shift) + np.outer(shift, half)
-        return matrix, vector + sum_x * shift_y + shift * (sum_y + weight * shift_y)
+        part = self.select(features)
+        return (part.comoment(), part.cross_comoment()) if centred else (part.second_moment(), part.cross_moment())
 
     # -- absorbing rows --------------------------------------------------------------------------------
 
@@ -328,6 +316,13 @@ class Gram:
     def copy(self) -> "Gram":
         """An independent copy."""
         return self._folded_copy(fold=False)
+
+    def select(self, features: ArrayLike) -> "Gram":
+        """The summary of the same rows with only these columns, in this order, as a new object."""
+        index = np.asarray(features, np.intp).reshape(-1)
+        result = Gram(len(index))
+        selected(self._arrays, index, result._arrays)
+        return result
 
     def merge(self, other: "Gram") -> "Gram":
         """The summary of both streams, as a new object."""
