@@ -21,6 +21,16 @@ from thresher.kernels.gram import SHIFT_X, SHIFT_Y, SUM_X, SUM_XX, SUM_Y, WEIGHT
 TINY = np.finfo(np.float64).tiny
 
 
+# How the estimate moves: the paper's step; the same, with least squares on the support after it; reciprocal
+# thresholding, which shrinks what is kept by an amount that vanishes for the large ones.
+HARD, PURSUIT, RECIPROCAL = 0, 1, 2
+# A patient round goes on while a step lowers the loss by more than this share of what estimating s coefficients
+# from so many rows costs anyway, sigma^2 s / (2 n).
+ENOUGH = 0.01
+# A fit is perfect if the residual sum of squares is below this share of the total one: what is left is rounding.
+PERFECT = 1e-12
+
+
 class Problem(NamedTuple):
     """What is being solved, and how carefully."""
 
@@ -28,6 +38,8 @@ class Problem(NamedTuple):
     centred: bool
     standardized: bool
     caution: float  # multiplies the certificate's bound: 1 is sound, infinity switches it off
+    rule: int = 0  # how the estimate moves: HARD, PURSUIT or RECIPROCAL
+    patient: bool = False  # whether a round ends when a further step would gain less than ENOUGH
 
 
 @compiled

@@ -20,9 +20,10 @@ from thresher.kernels.certificate import (
     usual_size,
     widen,
 )
+from thresher.kernels.factor import Factor, clear, refit
 from thresher.kernels.gram import N_BUFFERED, WEIGHT, Floats, GramArrays, Integers
 from thresher.kernels.leap import FEWEST_TO_LEAP, leap
-from thresher.kernels.problem import Problem
+from thresher.kernels.problem import ENOUGH, HARD, PERFECT, PURSUIT, RECIPROCAL, Problem
 from thresher.kernels.step import (
     ALONG,
     BEND,
@@ -34,8 +35,11 @@ from thresher.kernels.step import (
     fill_direction,
     fill_gradient,
     fill_round,
+    measure_any,
     measure_change,
+    residual,
     resting_step,
+    shrink,
     stiffness,
 )
 from thresher.kernels.step_grid import RESTING, ROUNDING, SHRINK, STABLE, on_grid
@@ -48,12 +52,15 @@ N_TALLIES = 6
 
 # REACH and WIDTH shrink as rows come in: after this many rows they are tightened even where they hold.
 ROWS_PER_SCAN = 16
+# A step of reciprocal thresholding is halved at most so often.
+MOST_HALVINGS = 10
 
 
 @compiled
 def run_round(
     gram: GramArrays,
     work: WorkingSet,
+    factor: Factor,
     coef: Floats,
     steps: Floats,
     which: int,
@@ -66,6 +73,10 @@ def run_round(
     A step of zero asks for the certified step: the minimiser of the loss along the gradient on the
     support, as in normalised iterative hard thresholding, shrunk until eta <= |move|^2 / (move' G move).
     That is the descent lemma's condition, so the loss does not rise.
+
+    With pursuit, theta is least squares on the support at the start and after each step that changes the support; a
+    step that does not ends the round. With reciprocal thresholding, which the descent lemma does not cover, a certified
+    step is halved until the loss falls, and not taken if it does not.
     """
     moments, totals, wide = gram.moments, gram.totals, work.wide
     slots, features, chosen, local = work.slots, work.features, work.chosen, work.local
@@ -85,10 +96,18 @@ def run_round(
     ):
         scan_outside(gram, work, problem, numbers)
     numbers[CEILING], stiff = np.inf, -1.0
+    pursuing, fitted, done = problem.rule == PURSUIT, False, False
+    if pursuing and fresh:
+        clear(factor)
+    if pursuing and n_kept > 0:
+        if refit(gram, work, factor, coef, centred, fresh):
+            n_kept = counts[N_KEPT]
+            fill_round(moments, totals, wide, slots, features, size, problem)
+        fitted = True
 
     slack, loose = -1.0, False  # of the certificate; negative while the gradient is not known
     first = 0
-    if steps.shape[1] >= FEWEST_TO_LEAP:
+    if steps.shape[1] >= FEWEST_TO_LEAP and problem.rule == HARD and not problem.patient:
         first = leap(totals, slots, local, n_kept, size, steps, which, problem, numbers)
         tallies[N_STEPS] += first
         tallies[N_CERTIFIED] += first
@@ -99,18 +118,23 @@ def run_round(
         certified = True  # no work of order d s was needed
         again = problem.caution == np.inf
         exhausted = False  # the working set holds every feature that could be chosen
-        searching, rejected = True, False
-        slope, bend = 0.0, 0.0
+        searching, rejected, n_halved = True, False, 0
+        slope, bend, noise = 0.0, 0.0, 0.0
         while True:
             if searching:
                 if slack < 0.0:
                     slack, loose = fill_gradient(totals, slots, size, centred), False
                 slope, bend, extent = fill_direction(totals, slots, local, n_kept, size, centred)
+                if fitted or problem.patient:
+                    noise, total = residual(moments, totals, slots, features, n_kept, centred)
+                    if fitted and noise <= PERFECT * total:
+                        done = True  # nothing is left but rounding
+                        break
                 if automatic:
                     if stiff < 0.0:
                         stiff = stiffness(totals, slots, local, n_kept, centred)
                     eta = slope / bend if bend > 0.0 else 0.0
-                    if eta * (eta * slope) <= RESTING * (RESTING * extent):
+                    if fitted or eta * (eta * slope) <= RESTING * (RESTING * extent):
                         eta = resting_step(totals, slots, features, chosen, local, n_kept, size, problem)
                     if stiff > 0.0:
                         eta = min(eta, STABLE / stiff)
@@ -119,8 +143,11 @@ def run_round(
             lowest, highest, largest = aim(slots, n_kept, size, eta)
             band = tie_band(lowest, largest)
             changed = n_kept < min(problem.sparsity, size) or not highest + band < lowest
+            changed |= problem.rule == RECIPROCAL
             if changed:
                 lowest = choose(slots, features, chosen, size, problem.sparsity, largest)
+                if problem.rule == RECIPROCAL:
+                    lowest = shrink(slots, chosen, size)  # which must be certain as well
                 band = tie_band(lowest, largest)
 
             if not exhausted and size < d:
@@ -142,19 +169,36 @@ def run_round(
             if eta == 0.0:
                 break  # the gradient vanishes everywhere
 
-            if changed:
+            if problem.rule == RECIPROCAL:
+                length, fall, rise = measure_any(totals, slots, chosen, local, size, centred)
+            elif changed:
                 length, fall, rise = measure_change(totals, slots, chosen, local, n_kept, size, eta, centred)
             else:
                 length, fall, rise = eta * (eta * slope), -eta * slope, eta * (eta * bend)
             if not abs(fall) + rise < np.inf:
                 tallies[N_OVERFLOWS] += 1
                 break
-            if automatic and eta * rise > length * (1.0 + ROUNDING):
+            gain = -(fall + 0.5 * rise)
+            if automatic and problem.rule == RECIPROCAL:
+                if not gain > 0.0:
+                    if n_halved == MOST_HALVINGS:
+                        break
+                    eta, n_halved = 0.5 * eta, n_halved + 1
+                    continue
+            elif automatic and eta * rise > length * (1.0 + ROUNDING):
                 eta, rejected = on_grid(min(SHRINK * eta, length / rise)), True
                 continue
-            if not automatic and fall + 0.5 * rise > 1e-9 * abs(fall):
+            if not automatic and -gain > 1e-9 * abs(fall):
                 tallies[N_RISES] += 1
 
+            done = fitted and not changed
+            if problem.patient and step > 0:
+                done |= gain <= ENOUGH * (noise * n_kept / (2.0 * totals[WEIGHT]))
+            numbers[LAST_STEP] = eta
+            tallies[N_STEPS] += 1
+            tallies[N_CERTIFIED] += certified
+            if done:
+                break
             if changed:
                 exchanged = False
                 for k in range(size):
@@ -166,6 +210,11 @@ def run_round(
                 keep(work, gram.counts[N_BUFFERED])
                 n_kept = counts[N_KEPT]
                 fill_round(moments, totals, wide, slots, features, size, problem)
+                if pursuing:
+                    if refit(gram, work, factor, coef, centred, False):
+                        n_kept = counts[N_KEPT]
+                        fill_round(moments, totals, wide, slots, features, size, problem)
+                    fitted = True
                 stiff, slack = -1.0, -1.0
                 if exchanged:
                     numbers[CEILING], rejected = np.inf, False
@@ -179,9 +228,8 @@ def run_round(
             if rejected:
                 # The same exchange would be tried and rejected again within this round.
                 numbers[CEILING] = eta
-            numbers[LAST_STEP] = eta
-            tallies[N_STEPS] += 1
-            tallies[N_CERTIFIED] += certified
+            break
+        if done:
             break
 
     for k in range(n_kept):

@@ -1,6 +1,7 @@
 """Rows in, estimates out: the loop over a block of rows."""
 
 from thresher.kernels._compile import compiled
+from thresher.kernels.factor import Factor, add_row
 from thresher.kernels.gram import (
     N_BUFFERED,
     N_SAMPLES,
@@ -14,7 +15,7 @@ from thresher.kernels.gram import (
     Integers,
     absorb_row,
 )
-from thresher.kernels.problem import Problem
+from thresher.kernels.problem import PURSUIT, Problem
 from thresher.kernels.progress import N_AT_ROUND, N_PENDING, N_ROUNDS
 from thresher.kernels.sparse_round import run_round
 from thresher.kernels.working_set import N_KEPT, SIZE, STALE, WorkingSet, follow_row
@@ -37,6 +38,7 @@ def best_intercept(moments: Floats, totals: Floats, coef: Floats, features: Inte
 def run_rows(
     gram: GramArrays,
     work: WorkingSet,
+    factor: Factor,
     coef: Floats,
     intercept: Floats,
     X: Floats,
@@ -62,11 +64,13 @@ def run_rows(
         if not status[STALE]:
             newest = counts[N_BUFFERED] - 1
             follow_row(buffer, buffer_y, wide, slots, features, local, rows, status[SIZE], newest)
+            if problem.rule == PURSUIT:
+                add_row(gram, factor, w[i] if w.shape[0] else 1.0, problem.centred)
         if counts[N_SAMPLES] > n_warmup:
             progress[N_PENDING] += 1
             if progress[N_PENDING] >= round_size:
                 which = min(n_done, steps.shape[0] - 1)
-                run_round(gram, work, coef, steps, which, problem, numbers, tallies)
+                run_round(gram, work, factor, coef, steps, which, problem, numbers, tallies)
                 n_done += 1
                 progress[N_ROUNDS] += 1
                 progress[N_PENDING] = 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from thresher.kernels._compile import compiled, compiled_sums
 from thresher.kernels.certificate import nth_largest, tie_band
-from thresher.kernels.gram import SHIFT_X, SUM_X, WEIGHT, Floats, Integers
+from thresher.kernels.gram import CROSS, SHIFT_X, SHIFT_Y, SUM_X, SUM_Y, SUM_YY, WEIGHT, Floats, Integers
 from thresher.kernels.problem import TINY, Problem, curvature, tilt, variance
 from thresher.kernels.working_set import AT_REFERENCE, DRIFT, REFERENCE, THETA, local_product
 
@@ -193,6 +193,52 @@ def measure_change(
     return measure_move(totals, slots, size, centred)
 
 
+@compiled
+def shrink(slots: Floats, chosen: Integers, size: int) -> float:
+    """Reciprocal thresholding of the targets: z (1 + sqrt(1 - (tau / z)^2)) / 2, tau the largest that is not chosen.
+
+    Returns tau.
+    """
+    tau = 0.0
+    for k in range(size):
+        if not chosen[k]:
+            tau = max(tau, slots[KEY, k])
+    for k in range(size):
+        if chosen[k] and slots[KEY, k] > 0.0:
+            share = tau / slots[KEY, k]
+            slots[TARGET, k] *= 0.5 * (1.0 + np.sqrt(max(1.0 - share * share, 0.0)))
+    return tau
+
+
+@compiled
+def measure_any(
+    totals: Floats, slots: Floats, chosen: Integers, local: Floats, size: int, centred: bool
+) -> tuple[float, float, float]:
+    """As `measure_change`, for targets that are not a gradient step away."""
+    for k in range(size):
+        slots[MOVE, k] = (slots[TARGET, k] if chosen[k] else 0.0) - slots[THETA, k]
+    local_product(local, slots, MOVE, PRODUCT, size, size)
+    return measure_move(totals, slots, size, centred)
+
+
+@compiled
+def residual(
+    moments: Floats, totals: Floats, slots: Floats, features: Integers, n_kept: int, centred: bool
+) -> tuple[float, float]:
+    """Mean squared residual of theta and of zero, given the gradient: y'y - theta'h + weight theta'g, over weight."""
+    weight, sum_y = totals[WEIGHT], totals[SUM_Y]
+    along_y, along_shift = totals[SHIFT_Y], sum_y + weight * totals[SHIFT_Y]
+    total = totals[SUM_YY] + (sum_y + along_shift) * totals[SHIFT_Y]
+    if centred:
+        total = totals[SUM_YY] - sum_y * (sum_y / weight)
+        along_y, along_shift = -sum_y / weight, 0.0
+    explained = 0.0
+    for k in range(n_kept):
+        h = moments[CROSS, features[k]] + slots[SUM, k] * along_y + slots[SHIFT, k] * along_shift
+        explained += slots[THETA, k] * (h - weight * slots[GRADIENT, k])
+    return max(total - explained, 0.0) / weight, total / weight
+
+
 @compiled_sums
 def stiffness(totals: Floats, slots: Floats, local: Floats, n_kept: int, centred: bool) -> float:
     """The largest row sum of |G_kl| / (weight sigma_k sigma_l) on the support, which bounds its eigenvalues."""
@@ -235,6 +281,6 @@ def resting_step(
             slots[MOVE, k] = slots[INVERSE, k] * slots[GRADIENT, k] if chosen[k] else 0.0
         else:
             slots[MOVE, k] = slots[THETA, k]
-    local_product(local, slots, MOVE, PRODUCT, size, size)
+    local_product(local, slots, MOVE, PRODUCT, n_kept if n_kept else size, size)
     length, _, bend = measure_move(totals, slots, size, problem.centred)
     return length / bend if bend > 0.0 else 0.0

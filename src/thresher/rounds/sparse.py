@@ -9,7 +9,8 @@ from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
 from thresher.kernels import sparse_round, sparse_stream
 from thresher.kernels.certificate import LAST_STEP, SPARE
-from thresher.kernels.problem import Problem
+from thresher.kernels.factor import Factor
+from thresher.kernels.problem import HARD, PURSUIT, RECIPROCAL, Problem
 from thresher.kernels.sparse_round import (
     N_CERTIFIED,
     N_LEAPS,
@@ -28,6 +29,8 @@ from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
 
+RULES = {"hard": HARD, "pursuit": PURSUIT, "reciprocal": RECIPROCAL}
+
 
 class SparseRounds(Progress):
     """Online hard thresholding of a Gram: the iterates of `reference.run_round`, at the speed of the Gram.
@@ -45,6 +48,11 @@ class SparseRounds(Progress):
         Second moments about the mean, and steps in units of the column scales.
     caution : float
         Multiplies the certificate's bound: infinity looks at all features in every step.
+    rule : {"hard", "pursuit", "reciprocal"}
+        How the estimate moves: the paper's step; the same followed by least squares on the support; reciprocal
+        thresholding.
+    patient : bool
+        Whether a round ends as soon as a further step would gain next to nothing.
     """
 
     def __init__(
@@ -54,6 +62,8 @@ class SparseRounds(Progress):
         centred: bool,
         standardized: bool,
         caution: float = 1.0,
+        rule: str = "hard",
+        patient: bool = False,
     ) -> None:
         super().__init__()
         Cardinality(sparsity)  # checks it
@@ -66,7 +76,9 @@ class SparseRounds(Progress):
             "Use a smaller sparsity.",
         )
         self.gram = gram
-        self.problem = Problem(int(sparsity), bool(centred), bool(standardized), float(caution))
+        self.problem = Problem(
+            int(sparsity), bool(centred), bool(standardized), float(caution), RULES[rule], bool(patient)
+        )
         self.coef = np.zeros(d)
         self._intercept = np.zeros(1)
         self._work = WorkingSet(
@@ -79,6 +91,14 @@ class SparseRounds(Progress):
             counts=np.zeros(3, np.int64),
         )
         self._work.wide[OUTSIDE] = 1.0
+        room = capacity if rule == "pursuit" else 0
+        self._factor = Factor(
+            upper=np.zeros((room + 1, room + 1)),
+            vectors=np.zeros((2, room + 1)),
+            members=np.zeros(room, np.int64),
+            place=np.zeros(d if room else 0, np.int64),
+            counts=np.zeros(1, np.int64),
+        )
         self._numbers = np.zeros(4)
         self._tallies = np.zeros(N_TALLIES, np.int64)
         self._n_followed = -1  # rows of the summary that the working set describes
@@ -128,6 +148,7 @@ class SparseRounds(Progress):
                 sparse_stream.run_rows(
                     self.gram.arrays,
                     self._work,
+                    self._factor,
                     self.coef,
                     self._intercept,
                     *block,
@@ -153,6 +174,7 @@ class SparseRounds(Progress):
             sparse_round.run_round(
                 self.gram.arrays,
                 self._work,
+                self._factor,
                 self.coef,
                 steps,
                 0,
