@@ -466,7 +466,7 @@ def test_sparsity_above_d_is_clipped(rng):
     X, y, _ = problem(rng, d=5, active=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert SparseRegressor().partial_fit(X, y).sparsity_ == 5
+        assert SparseRegressor().partial_fit(X, y).sparsity_ == 2
     with pytest.warns(UserWarning, match="sparsity=8 exceeds the number of columns; using 5"):
         model = SparseRegressor(8).partial_fit(X, y)
     assert model.sparsity_ == 5

@@ -62,9 +62,7 @@ class RowStreaming(Streaming):
             rows, responses, weights = self._check(X, y, sample_weight, reset=True)
             if weights is not None and not weights.any():
                 raise ValueError("All sample weights are zero; at least one row must count.")
-            summary = self._new_summary(rows, responses)
-            summary.absorb(rows, responses, weights)
-            return self._settle(summary)
+            return self._settle(self._summarise(rows, responses, weights))
 
     # -- what a subclass provides ------------------------------------------------------------------------
 
@@ -77,6 +75,10 @@ class RowStreaming(Streaming):
         """An empty summary for such rows."""
 
     # -- shared ------------------------------------------------------------------------------------------
+
+    def _summarise(self, rows: Any, responses: Any, weights: Any) -> Any:
+        """The summary of these rows."""
+        return self._new_summary(rows, responses).absorb(rows, responses, weights)
 
     def _take_summary(self, summary: Any) -> None:
         self._forget_features(summary.n_features)

@@ -1,7 +1,7 @@
 """Streaming sparse linear regression as a scikit-learn estimator."""
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,15 +13,35 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._warnings import warn_caller
 from thresher.estimators._rows import RowStreaming
-from thresher.rounds.dense import DenseRounds
-from thresher.rounds.sparse import SparseRounds
+from thresher.rounds.sparse import RULES
 from thresher.rounds.step_size import StepSize, safe_step
+from thresher.selection.criteria import Method
+from thresher.selection.ebic import Ebic
+from thresher.selection.features import Features
+from thresher.selection.folds import Folds
+from thresher.selection.grouped import GroupedFeatures
+from thresher.selection.path import Family
+from thresher.selection.prequential import Prequential
+from thresher.selection.selecting import SelectingRounds
 from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
 
-DEFAULT_SPARSITY = 10
+# How to choose a size, by name.
+METHODS: dict[str, Method] = {"ebic": Ebic(), "folds": Folds(), "prequential": Prequential()}
+
+
+class _Problem(NamedTuple):
+    """What makes other rounds necessary when it changes."""
+
+    size: int | None  # None if it is chosen
+    method: Method | None
+    centred: bool
+    standardized: bool
+    groups: Groups | None
+    rule: str
+    patient: bool
 
 
 class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ignore[misc]
@@ -40,11 +60,19 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
 
     Parameters
     ----------
-    sparsity : int, default=10
-        How many features to keep, s. Over-specify it a little; more than there are columns means all. With
-        `groups` it counts groups.
-    n_steps : int, default=5
-        Hard-thresholding steps per round, K.
+    sparsity : int or "auto", default="auto"
+        How many features to keep, s; more than there are columns means all. With `groups` it counts groups.
+        ``"auto"`` chooses it from the data, anew whenever there are a tenth more rows.
+    selection : {"ebic", "folds", "prequential"} or an instance of Ebic, Folds or Prequential, default="ebic"
+        How ``"auto"`` chooses: by an information criterion over the path of forward selection, by exact
+        cross-validation in the early rounds, or by how well each size predicts the next rows.
+    rule : {"auto", "hard", "pursuit", "reciprocal"}, default="auto"
+        How the estimate moves. ``"hard"`` is the paper's step; ``"pursuit"`` adds least squares on the support after
+        it; ``"reciprocal"`` shrinks what is just kept. ``"auto"`` is pursuit, and the paper's step with groups or a
+        `step_size` of your own.
+    n_steps : int or "auto", default=5
+        Thresholding steps per round, K. ``"auto"`` ends a round when a further step would gain less than a hundredth
+        of the statistical error, and after 20 steps at the latest. Pursuit ends a round when the support holds.
     step_size : float, callable or "auto", default="auto"
         Step size eta. ``"auto"`` finds, at each step, one for which the loss provably does not rise. A
         callable is called with the round t (from one) and the step k (from zero).
@@ -76,7 +104,11 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
     support_ : ndarray of int
         Sorted indices of the nonzero coefficients.
     sparsity_ : int
-        The s in use: `sparsity`, or the number of columns (or groups) if there are fewer.
+        The s in use: the one chosen, or `sparsity`, or the number of columns (or groups) if there are fewer.
+    selection_ : Selection
+        The last choice of s and its criterion for every s, with ``sparsity="auto"``.
+    milestones_ : list of Milestone
+        How things stood whenever there were a tenth more rows: rows, rounds, s, support and coefficients.
     selected_groups_ : ndarray
         Labels of the groups that are kept, if there are `groups`.
     step_size_ : float
@@ -127,7 +159,10 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **RowStreaming._parameter_constraints,
-        "sparsity": [Interval(Integral, 1, None, closed="left")],
+        "sparsity": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "selection": [StrOptions(set(METHODS)), Method],
+        "rule": [StrOptions({"auto", *RULES})],
+        "n_steps": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
         "groups": ["array-like", None],
@@ -137,9 +172,11 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
 
     def __init__(
         self,
-        sparsity: int = DEFAULT_SPARSITY,
+        sparsity: int | str = "auto",
         *,
-        n_steps: int = 5,
+        selection: str | Method = "ebic",
+        rule: str = "auto",
+        n_steps: int | str = 5,
         step_size: StepSize = "auto",
         n_warmup: int = 0,
         round_size: int = 1,
@@ -151,6 +188,8 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
         max_iter: int = 1000,
     ) -> None:
         self.sparsity = sparsity
+        self.selection = selection
+        self.rule = rule
         self.n_steps = n_steps
         self.step_size = step_size
         self.n_warmup = n_warmup
@@ -171,12 +210,22 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
     def _new_summary(self, rows: Any, responses: Any) -> Gram:
         return Gram(rows.shape[1], self.dtype)
 
+    def _summarise(self, rows: Any, responses: Any, weights: Any) -> Gram:
+        summary: Gram = super()._summarise(rows, responses, weights)
+        if isinstance(self.sparsity, str):  # cross-validation has to see the rows, too
+            self._chooser_of_fit = self._method().chooser(0)
+            self._chooser_of_fit.absorb(summary, rows, responses, weights)
+        return summary
+
+    def _method(self) -> Method:
+        return METHODS[self.selection] if isinstance(self.selection, str) else self.selection
+
     def _problem(self) -> Any:
         d, groups, limit = self.summary_.n_features, None, "columns"
         if self.groups is not None:
             if self.groups is not getattr(self, "_labels", None):
                 try:
-                    self._labels, self._groups = self.groups, Groups(self.groups, self.sparsity)
+                    self._labels, self._groups = self.groups, Groups(self.groups, 1)
                 except ValueError as error:
                     raise ValueError(f"groups: {error}") from error
             if self.summary_.dtype != np.float64:
@@ -184,29 +233,50 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
             groups, limit = self._groups, "groups"
             if len(groups.index) != d:
                 raise ValueError(f"groups has {len(groups.index)} labels and X has {d} columns; give one per column.")
+            if self.rule not in ("auto", "hard") or self.n_steps == "auto":
+                raise ValueError("groups move by hard thresholding in a fixed number of steps; use rule='hard'.")
             d = groups.n_groups
-        if self.sparsity > d and self.sparsity not in (DEFAULT_SPARSITY, getattr(self, "_warned_of", None)):
-            self._warned_of = self.sparsity
-            warn_caller(f"sparsity={self.sparsity} exceeds the number of {limit}; using {d}.", UserWarning)
-        return int(min(self.sparsity, d)), bool(self.fit_intercept), bool(self.standardize), groups
+        size, method = None, None
+        if isinstance(self.sparsity, str):
+            method = self._method()
+        else:
+            size = int(min(self.sparsity, d))
+            if self.sparsity > d and self.sparsity != getattr(self, "_warned_of", None):
+                self._warned_of = self.sparsity
+                warn_caller(f"sparsity={self.sparsity} exceeds the number of {limit}; using {d}.", UserWarning)
+        rule = self.rule if self.rule != "auto" else "pursuit" if isinstance(self.step_size, str) else "hard"
+        return _Problem(
+            size, method, bool(self.fit_intercept), bool(self.standardize), groups, rule, self.n_steps == "auto"
+        )
 
-    def _new_rounds(self) -> SparseRounds | DenseRounds:
-        self.sparsity_, centred, standardized, groups = self._solved
-        if groups is None:
-            return SparseRounds(self.summary_, self.sparsity_, centred, standardized)
-        return DenseRounds(self.summary_, groups.keeping(self.sparsity_), centred, standardized)
+    def _new_rounds(self) -> SelectingRounds:
+        problem = self._solved
+        family: Family
+        if problem.groups is None:
+            family = Features(problem.centred, problem.standardized, problem.rule, problem.patient)
+        else:
+            family = GroupedFeatures(problem.groups, problem.centred, problem.standardized)
+        chooser = None
+        if problem.method is not None:
+            chooser = self.__dict__.pop("_chooser_of_fit", None) or problem.method.chooser(self.n_warmup)
+        return SelectingRounds(self.summary_, family, problem.size or 0, chooser)
 
     def _publish_estimate(self) -> None:
         self.coef_ = self._rounds.coef.flatten()
         self.intercept_ = float(np.squeeze(self._rounds.intercept)) if self.fit_intercept else 0.0
+        self.sparsity_ = self._rounds.size
+        self.milestones_ = self._rounds.milestones
+        self.__dict__.pop("selection_", None)
+        if self._rounds.selection is not None:
+            self.selection_ = self._rounds.selection
 
     def _safe_step(self) -> float:
         moment = self.summary_.comoment() if self.fit_intercept else self.summary_.second_moment()
         moment /= self.summary_.weight
         scale = self.summary_.variance(self.fit_intercept) if self.standardize else np.ones(len(moment))
         kept = self.sparsity_
-        if self._solved[3] is not None:
-            kept *= int(np.bincount(self._solved[3].index).max())
+        if self._solved.groups is not None:
+            kept *= int(np.bincount(self._solved.groups.index).max())
         return safe_step(moment, np.sqrt(scale), kept)
 
     # -- using the model -------------------------------------------------------------------------------
@@ -221,7 +291,7 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
     def selected_groups_(self) -> NDArray[Any]:
         """Labels of the groups that are kept, in the order in which they first appear."""
         check_is_fitted(self, "coef_")
-        groups = self._solved[3]
+        groups = self._solved.groups
         if groups is None:
             raise AttributeError("selected_groups_ is there only with groups.")
         names: NDArray[Any] = groups.names[groups.norms(self.coef_) > 0.0]

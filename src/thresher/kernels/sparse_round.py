@@ -82,7 +82,7 @@ def run_round(
     slots, features, chosen, local = work.slots, work.features, work.chosen, work.local
     counts = work.counts
     d, centred = coef.shape[0], problem.centred
-    if totals[WEIGHT] == 0.0:
+    if totals[WEIGHT] == 0.0 or problem.sparsity == 0:
         return
     fresh = counts[STALE] == 1 or counts[N_KEPT] == 0
     if fresh:

@@ -272,6 +272,11 @@ class DenseRounds(Progress):
             self._state.tallies[:] = other._state.tallies
         return self
 
+    def start_from(self, coef: Floats) -> Self:
+        """Go on from another estimate in the set."""
+        self.coef = coef
+        return self
+
     def _update_intercept(self) -> None:
         if self.problem.centred:
             dense_stream.fill_intercept(self.summary.arrays, self._state, self._intercept)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.kernels.progress import N_AT_ROUND, N_PENDING, N_ROUNDS
-from thresher.rounds.step_size import StepSize, step_table
+from thresher.rounds.step_size import StepCount, StepSize, step_table
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class Progress(ABC):
         """Whether the last round has seen every sample."""
         return int(self._progress[N_AT_ROUND]) == self.n_seen
 
-    def steps_for(self, n_rows: int, step_size: StepSize, n_steps: int, n_warmup: int, round_size: int) -> Floats:
+    def steps_for(self, n_rows: int, step_size: StepSize, n_steps: StepCount, n_warmup: int, round_size: int) -> Floats:
         """The table of step sizes for the rounds that fall into the next `n_rows` samples."""
         n_past = n_rows - max(n_warmup - self.n_seen, 0)  # samples past the warm-up
         until_first = max(round_size - self.n_pending, 1)

@@ -20,10 +20,11 @@ from thresher.kernels.sparse_round import (
     N_STEPS,
     N_TALLIES,
 )
+from thresher.kernels.sparse_stream import CHANGED_AT
 from thresher.kernels.step import N_SLOT_ROWS
 from thresher.kernels.working_set import OUTSIDE, STALE, WorkingSet
 from thresher.rounds.progress import Progress
-from thresher.rounds.step_size import StepSize, step_table
+from thresher.rounds.step_size import StepCount, StepSize, step_table
 from thresher.sparsity.cardinality import Cardinality
 from thresher.summaries.gram import Gram
 
@@ -43,7 +44,7 @@ class SparseRounds(Progress):
     gram : Gram
         The summary, which this object fills.
     sparsity : int
-        The s of P_s, at most the number of features.
+        The s of P_s, at most the number of features. Zero keeps nothing.
     centred, standardized : bool
         Second moments about the mean, and steps in units of the column scales.
     caution : float
@@ -66,7 +67,8 @@ class SparseRounds(Progress):
         patient: bool = False,
     ) -> None:
         super().__init__()
-        Cardinality(sparsity)  # checks it
+        if sparsity != 0:
+            Cardinality(sparsity)  # checks it
         d = gram.n_features
         capacity = -(-min(2 * sparsity + SPARE, d) // 8) * 8  # whole vector registers
         block = gram.arrays.buffer.shape[0]
@@ -101,6 +103,8 @@ class SparseRounds(Progress):
         )
         self._numbers = np.zeros(4)
         self._tallies = np.zeros(N_TALLIES, np.int64)
+        self._held = np.zeros(d)
+        self._watch = np.zeros(2, np.int64)
         self._n_followed = -1  # rows of the summary that the working set describes
 
     @property
@@ -159,6 +163,8 @@ class SparseRounds(Progress):
                     self._numbers,
                     self._tallies,
                     self._progress,
+                    self._held,
+                    self._watch,
                 )
                 if self.gram.fold_if_full():
                     self._work.counts[STALE] = 1
@@ -166,7 +172,7 @@ class SparseRounds(Progress):
                 interrupts.check()
         return self
 
-    def run_round(self, step_size: StepSize, n_steps: int) -> Self:
+    def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
         """One round on the rows absorbed so far."""
         steps = step_table(step_size, self.n_rounds + 1, 1, n_steps)
         self._follow_summary()
@@ -184,13 +190,15 @@ class SparseRounds(Progress):
             )
             self.count_round()
             self._update_intercept()
+            support = np.flatnonzero(self.coef)
+            sparse_stream.note_support(support, len(support), self.n_rounds, self._held, self._watch)
         return self
 
     def _update_intercept(self) -> None:
         if self.problem.centred:
             self._intercept[0] = self.gram.best_intercept(self.coef)
 
-    def settle(self, step_size: StepSize, n_steps: int, tol: float, max_rounds: int) -> bool:
+    def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int) -> bool:
         """Rounds on this one summary until a round moves nothing by more than `tol`, relatively.
 
         While the support holds, rounds converge to least squares on it, so the limit is put in place at once;
@@ -223,14 +231,33 @@ class SparseRounds(Progress):
         """Go on from the estimate of other rounds on the same summary; what does not fit is projected."""
         problem, coef = self.problem, other.coef.reshape(-1)
         scale = np.sqrt(self.gram.variance(problem.centred)) if problem.standardized else 1.0
-        kept = Cardinality(problem.sparsity).project(scale * coef) != 0.0
-        self.coef = np.where(kept, coef, 0.0)
+        if problem.sparsity:
+            self.coef = np.where(Cardinality(problem.sparsity).project(scale * coef) != 0.0, coef, 0.0)
         self._update_intercept()
         self._progress[:] = other._progress
         self._numbers[LAST_STEP] = other.last_step
         if isinstance(other, SparseRounds):
             self._tallies[:] = other._tallies
+            self._held[:] = other._held
+            self._watch[:] = other._watch
         return self
+
+    def start_from(self, coef: Floats) -> Self:
+        """Go on from another estimate, with at most s nonzero coefficients."""
+        self.coef[:] = coef
+        self._work.counts[STALE] = 1
+        self._update_intercept()
+        return self
+
+    @property
+    def stability(self) -> Floats:
+        """The share of rounds that kept each feature, round t counting for t."""
+        return self._held / max(self.n_rounds * (self.n_rounds + 1) / 2.0, 1.0)
+
+    @property
+    def changed_at(self) -> int:
+        """The last round that changed the support; zero if none did."""
+        return int(self._watch[CHANGED_AT])
 
     def _follow_summary(self) -> None:
         """Start over from the summary if rows were absorbed behind our back."""

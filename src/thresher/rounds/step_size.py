@@ -7,7 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+StepCount = int | str  # a number, or "auto"
 StepSize = float | Callable[[int, int], float] | Literal["auto"]
+
+# The most steps of a round that ends by itself.
+MOST_STEPS = 20
 
 # What the kernels take for "find a step that certainly does not raise the loss".
 CERTIFIED = 0.0
@@ -18,11 +22,12 @@ def _check_value(value: float, name: str) -> None:
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
 
 
-def step_table(step_size: StepSize, first_round: int, n_rounds: int, n_steps: int) -> Floats:
+def step_table(step_size: StepSize, first_round: int, n_rounds: int, n_steps: StepCount) -> Floats:
     """Step sizes as a (rounds, K) table; a single row if all rounds are alike.
 
     A callable is asked for eta_{t,k} of rounds t = first_round, ... (counted from one) and steps k = 0, ..., K - 1.
     """
+    n_steps = MOST_STEPS if isinstance(n_steps, str) else n_steps
     if isinstance(step_size, str):
         return np.full((1, n_steps), CERTIFIED)
     if not callable(step_size):

@@ -1,6 +1,6 @@
 """Samples drawn from a known sparse or low-rank model, block by block."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ class SparseLinearStream:
 
     The designs of the paper's Section 5: the first `n_active` coefficients are normal with standard deviation
     `signal`, the others zero, and x has covariance :math:`\rho^{|j-k|}` (independent columns if
-    `correlation` is 0). Deterministic given the seed, however the rows are cut.
+    `correlation` is 0), or eigenvalues `spectrum` (then ones) in a random basis. Deterministic given the seed,
+    however the rows are cut.
 
     Parameters
     ----------
@@ -22,6 +23,12 @@ class SparseLinearStream:
     signal, noise : float
         Standard deviations of the active coefficients and of the noise.
     seed : int
+    threshold : float, default=0.0
+        Coefficients smaller than this are set to zero.
+    spectrum : sequence of float, default=()
+        Leading eigenvalues of the covariance of x.
+    tail : float, optional
+        Degrees of freedom of Student's t for the noise; Gaussian if not given.
 
     Examples
     --------
@@ -39,23 +46,34 @@ class SparseLinearStream:
         signal: float = 0.2,
         noise: float = 1.0,
         seed: int = 0,
+        threshold: float = 0.0,
+        spectrum: Sequence[float] = (),
+        tail: float | None = None,
     ) -> None:
         coefficients, self._rows, self._noise = (
             np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3)
         )
         self.coef = np.zeros(n_features)
         self.coef[:n_active] = signal * coefficients.standard_normal(n_active)
+        self.coef[np.abs(self.coef) < threshold] = 0.0
         self.correlation = correlation
         self.noise = noise
+        self.tail = tail
+        self._roots, self._basis = np.sqrt(spectrum) - 1.0, np.zeros((0, n_features))
+        if len(spectrum):
+            self._basis = np.linalg.qr(coefficients.standard_normal((n_features, len(spectrum))))[0].T
 
     def draw(self, n_rows: int) -> tuple[Floats, Floats]:
         """The next rows."""
         X = self._rows.standard_normal((n_rows, len(self.coef)))
+        if len(self._roots):
+            X += ((X @ self._basis.T) * self._roots) @ self._basis
         if self.correlation:
             fresh = np.sqrt(1.0 - self.correlation**2)
             for j in range(1, X.shape[1]):
                 X[:, j] = self.correlation * X[:, j - 1] + fresh * X[:, j]
-        return X, X @ self.coef + self.noise * self._noise.standard_normal(n_rows)
+        error = self._noise.standard_normal(n_rows) if self.tail is None else self._noise.standard_t(self.tail, n_rows)
+        return X, X @ self.coef + self.noise * error
 
     def blocks(self, n_rows: int, block: int = 256) -> Iterator[tuple[Floats, Floats]]:
         """The next `n_rows` rows in pieces of at most `block`."""

@@ -279,7 +279,7 @@ class Gram:
 
     def blocks(self, X: Any, y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats]]:
         """Cut checked rows where the buffer fills up, or sooner, each piece dense and in float64."""
-        sparse, block = scipy.sparse.issparse(X), block_rows(self.n_features, self._hold_rows)
+        sparse, block = scipy.sparse.issparse(X), self.block_size
         start, stop = 0, X.shape[0]
         while start < stop:
             room = len(self._arrays.buffer) - self._arrays.counts[N_BUFFERED]
@@ -293,6 +293,11 @@ class Gram:
             start = piece.stop
 
     @property
+    def block_size(self) -> int:
+        """Rows that are folded at once."""
+        return block_rows(self.n_features, self._hold_rows)
+
+    @property
     def n_folded(self) -> int:
         """Rows in the co-moments; the others are still in the buffer."""
         return int(self._arrays.counts[N_SAMPLES] - self._arrays.counts[N_BUFFERED])
@@ -303,7 +308,7 @@ class Gram:
 
     def _fold(self) -> bool:
         fold(self._arrays)
-        block = block_rows(self.n_features, self._hold_rows)
+        block = self.block_size
         if len(self._arrays.buffer) != block:  # it was the first, long one
             self._arrays = self._arrays._replace(buffer=np.zeros((block, self.n_features)), buffer_y=np.zeros(block))
         moved = self.weight > 0.0 and bool(kernel.mean_left_shift(self._arrays))
@@ -316,6 +321,10 @@ class Gram:
     def copy(self) -> "Gram":
         """An independent copy."""
         return self._folded_copy(fold=False)
+
+    def empty(self) -> "Gram":
+        """A summary of the same kind that has seen nothing."""
+        return Gram(self.n_features, self.dtype, self._hold_rows)
 
     def select(self, features: ArrayLike) -> "Gram":
         """The summary of the same rows with only these columns, in this order, as a new object."""
@@ -350,7 +359,7 @@ class Gram:
             )
         np.maximum(after, 0.0, out=after)
         if nothing_left:
-            n_left, result = result.n_samples, Gram(self.n_features, self.dtype, self._hold_rows)
+            n_left, result = result.n_samples, self.empty()
             result._arrays.counts[N_SAMPLES] = n_left
         else:
             cancelled = result.weight * result.variance() <= CANCELLED_SHARE * before

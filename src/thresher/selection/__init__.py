@@ -1,0 +1,1 @@
+"""Choosing the size of a model from the data."""

@@ -1,0 +1,75 @@
+"""What a choice of size looks like, and what every way of choosing has in common."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.selection.path import Family, Path
+
+Floats = NDArray[np.float64]
+
+# Criteria this close, relatively, count as equal, and the smaller model is chosen.
+TIE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """A choice among sizes, and why.
+
+    Attributes
+    ----------
+    method : str
+        "ebic", "folds" or "prequential".
+    sizes : ndarray of int
+        The sizes compared.
+    criterion : ndarray
+        What was minimised, for each size: the information criterion, or an estimate of the mean squared error.
+    standard_error : ndarray or None
+        Standard error of the criterion, where it is an average.
+    chosen : int
+        The size chosen.
+    n_samples : int
+        Rows seen when it was chosen.
+    """
+
+    method: str
+    sizes: NDArray[np.intp]
+    criterion: Floats
+    standard_error: Floats | None
+    chosen: int
+    n_samples: int
+
+    def __repr__(self) -> str:
+        best = float(self.criterion[np.searchsorted(self.sizes, self.chosen)])
+        return (
+            f"Selection(chosen={self.chosen} of 0..{self.sizes[-1]}, method={self.method!r}, criterion={best:.6g}, "
+            f"n_samples={self.n_samples})"
+        )
+
+
+def smallest_minimiser(sizes: NDArray[np.intp], criterion: Floats, allowance: float = 0.0) -> int:
+    """The smallest size whose criterion is within `allowance` of the least."""
+    least = float(np.min(criterion))
+    return int(sizes[np.argmax(criterion <= least + allowance + TIE * abs(least))])
+
+
+class Chooser(ABC):
+    """Chooses a size, again and again, while a stream goes on."""
+
+    def absorb(self, summary: Any, *samples: Any) -> None:  # noqa: B027 - most choosers look at the summary alone
+        """See the samples that the summary has just absorbed."""
+
+    @abstractmethod
+    def choose(self, family: Family, summary: Any) -> tuple[Path, Selection] | None:
+        """A path on the summary and the choice; None if the last choice stands for good."""
+
+
+class Method(ABC):
+    """How to choose a size: a description that many estimators may share."""
+
+    @abstractmethod
+    def chooser(self, n_warmup: int) -> Chooser:
+        """A new chooser, for a stream whose rounds begin after `n_warmup` samples."""

@@ -1,0 +1,137 @@
+"""Candidates with few features: the path of forward selection."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln
+
+from thresher.kernels.forward import forward_path
+from thresher.rounds.sparse import SparseRounds
+from thresher.selection.path import Family, Path
+from thresher.summaries.gram import Gram
+
+Floats = NDArray[np.float64]
+
+# A path goes on for so many features, and half of those at the best one, after the best one.
+PATIENCE = 20
+# The criterion that ends a path is the extended BIC with this gamma: low, so that paths end late.
+GAMMA_OF_END = 0.25
+# Paths are not longer than this unless asked for.
+LONGEST = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class FeaturePath(Path):
+    """Nested supports in the order of forward selection, with least squares on each. Memory O(s^2)."""
+
+    order: NDArray[np.int64]
+    upper: Floats  # Cholesky factor of the moments of the features in that order
+    rhs: Floats  # upper'^-1 times their moments with y
+    n_features: int
+    mean_x: Floats  # of the features in the order
+    mean_y: float
+    centred: bool
+
+    def values(self, size: int) -> Floats:
+        """The coefficients of the first `size` features in the order."""
+        if size == 0:
+            return np.zeros(0)
+        solution: Floats = solve_triangular(self.upper[:size, :size], self.rhs[:size])
+        return solution
+
+    def coef(self, size: int) -> Floats:
+        """Coefficients of all features; zero for those that this size does not have."""
+        coef = np.zeros(self.n_features)
+        coef[self.order[:size]] = self.values(size)
+        return coef
+
+    def intercept(self, size: int) -> float:
+        """The intercept; zero if there is none."""
+        return self.mean_y - float(self.mean_x[:size] @ self.values(size)) if self.centred else 0.0
+
+
+@dataclass(frozen=True)
+class Features(Family):
+    r"""Linear models with few features.
+
+    ``path`` is forward selection (orthogonal least squares): supports are nested, each new feature is the one that
+    lowers the loss most, and every candidate is least squares on its support. O(d s^2) time for a path of length s,
+    after O(d b) per feature for the b rows that are not yet folded.
+
+    Parameters
+    ----------
+    centred, standardized : bool
+        Whether there is an intercept, and whether rounds measure in units of the column scales.
+    rule : {"hard", "pursuit", "reciprocal"}
+        How the rounds move.
+    patient : bool
+        Whether rounds end early.
+
+    References
+    ----------
+    S. Chen, S. A. Billings and W. Luo (1989). Orthogonal least squares methods and their application to non-linear
+    system identification. International Journal of Control 50(5), 1873-1896.
+    """
+
+    centred: bool = True
+    standardized: bool = True
+    rule: str = "pursuit"
+    patient: bool = False
+
+    def most(self, summary: Gram) -> int:
+        """The largest size worth considering: with more, noise explains as much as it likes."""
+        d, n = summary.n_features, summary.weight
+        room = int((n - 1.0 - self.centred) / (np.log(max(d, 3)) * max(np.log(np.log(max(n, 3.0))), 1.0)))
+        return max(min(d, room, LONGEST), 0)
+
+    def path(self, summary: Gram, n_most: int | None = None) -> FeaturePath:
+        """Candidates of sizes from zero on, until they do not get better; up to `n_most` exactly, if given."""
+        d = summary.n_features
+        patient = n_most is None
+        n = self.most(summary) if n_most is None else min(n_most, d)
+        weight = summary.weight
+        total = 2.0 * weight * summary.loss(np.zeros(d), None if self.centred else 0.0)
+        log_models = gammaln(d + 1) - gammaln(np.arange(n + 1) + 1) - gammaln(d - np.arange(n + 1) + 1)
+        penalty = np.arange(n + 1) * np.log(max(weight, 1.0)) + 2.0 * GAMMA_OF_END * log_models
+        order, upper, rhs = np.zeros(n, np.int64), np.zeros((n, n)), np.zeros(n)
+        patience = PATIENCE if patient else n + 1
+        n = forward_path(summary.arrays, self.centred, total, penalty, patience, order, upper, rhs)
+        fall = np.concatenate([[0.0], np.cumsum(rhs[:n] ** 2)])
+        return FeaturePath(
+            sizes=np.arange(n + 1),
+            loss=np.maximum(total - fall, 0.0) / (2.0 * weight),
+            freedom=np.arange(n + 1.0),
+            log_models=log_models[: n + 1],
+            weight=weight,
+            order=order[:n],
+            upper=upper[:n, :n],
+            rhs=rhs[:n],
+            n_features=d,
+            mean_x=summary.mean_x[order[:n]],
+            mean_y=summary.mean_y,
+            centred=self.centred,
+        )
+
+    def new_rounds(self, summary: Gram, size: int) -> SparseRounds:
+        """Rounds with `size` features."""
+        return SparseRounds(summary, size, self.centred, self.standardized, rule=self.rule, patient=self.patient)
+
+    def loss(self, summary: Gram, coef: Floats) -> float:
+        """Half the mean squared residual of an estimate."""
+        return summary.loss(coef, None if self.centred else 0.0)
+
+    def part(self, path: Path, summary: Gram) -> Gram:
+        """The summary of the features on the path (of the first one, if there is none)."""
+        assert isinstance(path, FeaturePath)
+        return summary.select(path.order if len(path.order) else [0])
+
+    def loss_of_part(self, path: Path, part: Gram) -> Floats:
+        """Half the mean squared error of every candidate on the rows of such a part."""
+        assert isinstance(path, FeaturePath)
+        coef, losses = np.zeros(part.n_features), np.empty(len(path.sizes))
+        for i, size in enumerate(path.sizes):
+            coef[:size] = path.values(size)
+            losses[i] = part.loss(coef, path.intercept(size))
+        return losses

@@ -1,0 +1,101 @@
+"""Choosing a size by cross-validation, exactly, without keeping a row."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.selection.criteria import Chooser, Method, Selection, smallest_minimiser
+from thresher.selection.path import Family, Path
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Folds(Method):
+    r"""F-fold cross-validation over the whole path, from F fold summaries.
+
+    Row t belongs to fold t mod F. The summary of all rows minus that of a fold is what training without the fold
+    needs, and the fold's own summary gives the test error of every candidate: the numbers that refitting on the rows
+    themselves gives. While the folds live, memory is F + 1 summaries and a row is folded twice. Then they are let go
+    and the size stays: at the end of the initial batch if there is one (``n_warmup > 0``), otherwise after
+    `n_samples` rows, with a choice at every milestone until then.
+
+    Parameters
+    ----------
+    n_folds : int, default=5
+    n_samples : int, default=2000
+        How long the folds live, if there is no initial batch.
+    one_standard_error : bool, default=False
+        Choose the smallest size whose error is within one standard error of the least.
+
+    References
+    ----------
+    S. Yang and Q. Sun (2026), Section 6: choose s by cross-validation on the initial batch or in the early rounds.
+    """
+
+    n_folds: int = 5
+    n_samples: int = 2000
+    one_standard_error: bool = False
+
+    def __post_init__(self) -> None:
+        if self.n_folds < 2:
+            raise ValueError(f"n_folds must be at least 2, got {self.n_folds!r}")
+
+    def chooser(self, n_warmup: int) -> Chooser:
+        """A chooser with empty folds."""
+        return FoldsChooser(self, n_warmup or self.n_samples)
+
+
+class FoldsChooser(Chooser):
+    """Fold summaries, until they are let go."""
+
+    def __init__(self, method: Folds, n_most: int) -> None:
+        self.method = method
+        self.n_most = n_most
+        self.folds: list[Any] = []
+        self.n_seen = 0
+        self.over = False
+
+    def absorb(self, summary: Any, *samples: Any) -> None:
+        """Add each sample to its fold."""
+        if self.over:
+            return
+        X, y, weights = samples
+        n_folds = self.method.n_folds
+        if not self.folds:
+            self.folds = [summary.empty() for _ in range(n_folds)]
+        for fold, own in enumerate(self.folds):
+            first = (fold - self.n_seen) % n_folds
+            if first < X.shape[0]:
+                mine = slice(first, None, n_folds)
+                own.absorb(X[mine], y[mine], None if weights is None else weights[mine])
+        self.n_seen += X.shape[0]
+
+    def choose(self, family: Family, summary: Any) -> tuple[Path, Selection] | None:
+        """Cross-validate every size that the path on all rows has."""
+        if self.over:
+            return None
+        if self.n_seen != summary.n_samples:
+            raise ValueError(
+                "Cross-validation needs the rows, and this summary has seen others; use selection='ebic' for a summary."
+            )
+        path = family.path(summary)
+        used = [fold for fold in self.folds if 0.0 < fold.weight < summary.weight]
+        errors = np.full((len(used), len(path.sizes)), np.inf)
+        for error, fold in zip(errors, used, strict=True):
+            without = family.path(summary.subtract(fold), int(path.sizes[-1]))
+            error[: len(without.sizes)] = 2.0 * family.loss_elsewhere(without, fold)
+        if len(used) < 2:
+            criterion, spread = np.arange(len(path.sizes), dtype=float), np.zeros(len(path.sizes))
+        else:
+            with np.errstate(invalid="ignore"):
+                criterion = errors.mean(axis=0)
+                spread = errors.std(axis=0, ddof=1) / np.sqrt(len(used))
+        best = int(np.argmin(criterion))
+        allowance = float(spread[best]) if self.method.one_standard_error else 0.0
+        chosen = smallest_minimiser(path.sizes, criterion, allowance)
+        if summary.n_samples >= self.n_most:
+            self.over, self.folds = True, []
+        return path, Selection("folds", path.sizes, criterion, spread, chosen, summary.n_samples)

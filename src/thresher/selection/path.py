@@ -1,0 +1,67 @@
+"""A path: one candidate estimate for every size, all from one summary."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Path(ABC):
+    """Candidates by size, and what an information criterion needs to know of them.
+
+    Attributes
+    ----------
+    sizes : ndarray of int
+        The sizes, ascending from zero.
+    loss : ndarray
+        Half the mean squared residual of each candidate on the rows that the path comes from.
+    freedom : ndarray
+        Parameters that each candidate fits.
+    log_models : ndarray
+        Logarithm of the number of models of each size.
+    weight : float
+        Total weight of the rows.
+    """
+
+    sizes: NDArray[np.intp]
+    loss: Floats
+    freedom: Floats
+    log_models: Floats
+    weight: float
+
+    @abstractmethod
+    def coef(self, size: int) -> Floats:
+        """The candidate of this size."""
+
+
+class Family(ABC):
+    """A kind of model with a size: what selection needs to know to choose among its members."""
+
+    @abstractmethod
+    def path(self, summary: Any, n_most: int | None = None) -> Path:
+        """Candidates of all sizes worth considering; of sizes up to `n_most`, if given."""
+
+    @abstractmethod
+    def new_rounds(self, summary: Any, size: int) -> Any:
+        """Rounds at a size."""
+
+    @abstractmethod
+    def loss(self, summary: Any, coef: Floats) -> float:
+        """Half the mean squared residual of an estimate."""
+
+    @abstractmethod
+    def part(self, path: Path, summary: Any) -> Any:
+        """What of a summary the losses of all candidates depend on, as a summary of its own."""
+
+    @abstractmethod
+    def loss_of_part(self, path: Path, part: Any) -> Floats:
+        """Half the mean squared error of every candidate on the rows of such a part."""
+
+    def loss_elsewhere(self, path: Path, summary: Any) -> Floats:
+        """Half the mean squared error of every candidate on the rows of another summary."""
+        return self.loss_of_part(path, self.part(path, summary))

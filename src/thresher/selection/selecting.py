@@ -1,0 +1,175 @@
+"""Rounds whose size is chosen from the data, and a short memory of how they went."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher._interrupts import InterruptsDeferred
+from thresher.rounds.step_size import StepCount, StepSize
+from thresher.selection.criteria import Chooser, Selection
+from thresher.selection.path import Family
+
+Floats = NDArray[np.float64]
+
+
+def next_milestone(n_seen: int, block: int) -> int:
+    """The sample after which to look again: a tenth more than now, where the buffer is empty if there is a choice."""
+    after = n_seen + 1 + n_seen // 10
+    return after if after <= block else -(-after // block) * block
+
+
+@dataclass(frozen=True, eq=False)
+class Milestone:
+    """How things stood after some samples.
+
+    Attributes
+    ----------
+    n_samples, n_rounds : int
+        Samples and rounds until then.
+    size : int
+        The size in use.
+    support : ndarray of int
+        Places of the nonzero coefficients.
+    values : ndarray
+        Those coefficients.
+    part : summary or None
+        The summary of the features in the support.
+    """
+
+    n_samples: int
+    n_rounds: int
+    size: int
+    support: NDArray[np.intp]
+    values: Floats
+    part: Any
+
+
+class SelectingRounds:
+    """Rounds at a size that is chosen anew at every milestone, or at a fixed one.
+
+    A milestone falls at the end of the first round that has seen a tenth more samples than the last milestone, and at
+    the end of the warm-up: after t samples there were O(log t). If the candidate of the chosen size has a lower loss
+    than the current estimate, the rounds go on from there. Milestones depend on counts alone, so results do not depend
+    on how the stream is cut.
+
+    Parameters
+    ----------
+    summary : summary
+        Filled by the rounds.
+    family : Family
+        The models to choose from.
+    size : int
+        The size to begin with.
+    chooser : Chooser or None
+        Who chooses; None keeps the size.
+    """
+
+    def __init__(self, summary: Any, family: Family, size: int, chooser: Chooser | None = None) -> None:
+        self.summary = summary
+        self.family = family
+        self.size = size
+        self.chooser = chooser
+        self.inner = family.new_rounds(summary, size)
+        self.selection: Selection | None = None
+        self.milestones: list[Milestone] = []
+        self._next = 1
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "inner":
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def absorb(self, *data: Any) -> Self:
+        """Absorb samples as the rounds within do; the last three arguments are steps, n_warmup and round_size."""
+        *samples, steps, n_warmup, round_size = data
+        first, start, stop = self.inner.n_rounds, 0, samples[-2].shape[0]
+        while True:
+            if self._due(n_warmup):
+                self._pass_milestone()
+            if start == stop:
+                return self
+            end = min(stop, start + self._until_due(n_warmup, round_size))
+            before = self.inner.n_seen
+            try:
+                self.inner.absorb(
+                    *(None if part is None else part[start:end] for part in samples),
+                    steps[self.inner.n_rounds - first :] if len(steps) > 1 else steps,
+                    n_warmup,
+                    round_size,
+                )
+            finally:  # an interrupt leaves part of the samples out
+                end = start + self.inner.n_seen - before
+                if self.chooser is not None and end > start:
+                    self.chooser.absorb(self.summary, *(None if part is None else part[start:end] for part in samples))
+            start = end
+
+    def _due(self, n_warmup: int) -> bool:
+        n_seen = self.inner.n_seen
+        return bool(n_seen >= max(self._next, n_warmup) and (self.inner.n_pending == 0 or n_seen == n_warmup))
+
+    def _until_due(self, n_warmup: int, round_size: int) -> int:
+        """Samples until the next milestone."""
+        n_seen, target = int(self.inner.n_seen), max(self._next, n_warmup)
+        if target <= n_warmup:
+            return max(target - n_seen, 1)
+        past = max(n_warmup - n_seen, 0)  # samples that no round counts
+        until_round = past + max(round_size - self.inner.n_pending, 1)
+        behind = max(target - n_seen - until_round, 0)
+        return int(until_round + -(-behind // round_size) * round_size)
+
+    def _pass_milestone(self) -> None:
+        with InterruptsDeferred():
+            if self.summary.weight > 0.0:
+                self._choose()
+            self._record()
+            self._next = next_milestone(self.inner.n_seen, self.summary.block_size)
+
+    def _choose(self) -> None:
+        choice = None if self.chooser is None else self.chooser.choose(self.family, self.summary)
+        if choice is None:
+            return
+        path, self.selection = choice
+        size = self.selection.chosen
+        if size != self.size:
+            self.inner = self.family.new_rounds(self.summary, size).adopt(self.inner)
+            self.size = size
+        at_hand = self.family.loss(self.summary, self.inner.coef)
+        if path.loss[np.searchsorted(path.sizes, size)] < at_hand * (1.0 - 1e-12):
+            self.inner.start_from(path.coef(size))
+
+    def _record(self) -> None:
+        coef = self.inner.coef.reshape(-1)
+        support = np.flatnonzero(coef)
+        part = self.summary.select(support) if len(support) and hasattr(self.summary, "select") else None
+        self.milestones.append(
+            Milestone(self.inner.n_seen, self.inner.n_rounds, self.size, support, coef[support], part)
+        )
+
+    def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
+        """One round on the samples absorbed so far, and the milestone if one is due."""
+        self.inner.run_round(step_size, n_steps)
+        if self._due(0):
+            self._pass_milestone()
+        return self
+
+    def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int) -> bool:
+        """Choose on this one summary, then rounds until nothing moves."""
+        if self.chooser is not None:
+            with InterruptsDeferred():
+                self._choose()
+        settled = bool(self.inner.settle(step_size, n_steps, tol, max_rounds))
+        self._record()
+        self._next = next_milestone(self.inner.n_seen, self.summary.block_size)
+        return settled
+
+    def adopt(self, other: "SelectingRounds") -> Self:
+        """Go on from other rounds on the same summary; a chooser looks at the next occasion."""
+        if self.chooser is not None:
+            self.size = other.size
+            self.inner = self.family.new_rounds(self.summary, self.size)
+        self.inner.adopt(other.inner)
+        self.milestones = other.milestones
+        self._next = other._next if self.chooser is None else 1
+        return self

@@ -1,0 +1,258 @@
+"""Choosing a size: paths, criteria, folds and periods against the rows themselves."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracles import design
+from thresher import Gram, SparseRegressor
+from thresher.selection.ebic import Ebic
+from thresher.selection.features import Features
+from thresher.selection.folds import Folds
+from thresher.selection.grouped import GroupedFeatures
+from thresher.selection.prequential import Prequential
+from thresher.selection.selecting import next_milestone
+from thresher.sparsity.groups import Groups
+
+KINDS = ["independent", "correlated", "duplicated", "scaled", "constant"]
+
+
+def rows(seed, kind, n, d, active=4):
+    rng = np.random.default_rng(seed)
+    X = design(rng, kind, n, d) + rng.standard_normal(d)
+    return X, X[:, :active] @ rng.standard_normal(active) + rng.standard_normal(n)
+
+
+def residual(X, y, columns, centred):
+    """Least squares by lstsq: residual sum of squares, coefficients and intercept."""
+    A = np.column_stack([np.ones(len(X))] * centred + [X[:, list(columns)]])
+    theta = np.linalg.lstsq(A, y, rcond=None)[0]
+    return ((y - A @ theta) ** 2).sum(), theta[int(centred) :], theta[0] if centred else 0.0
+
+
+def forward(X, y, n_most, centred):
+    """Forward selection from the rows: every feature is tried in turn. Ties go to the lowest index."""
+    order, sums = [], [residual(X, y, [], centred)[0]]
+    while len(order) < n_most:
+        tried = [residual(X, y, [*order, j], centred)[0] if j not in order else np.inf for j in range(X.shape[1])]
+        least = min(tried)
+        if not least < sums[-1] * (1.0 - 1e-9):
+            break
+        order.append(next(j for j, value in enumerate(tried) if value <= least * (1.0 + 1e-9)))
+        sums.append(tried[order[-1]])
+    return order, sums
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(KINDS),
+    n=st.integers(15, 90),
+    centred=st.booleans(),
+    dtype=st.sampled_from(["float64"]),
+)
+def test_path_is_forward_selection(seed, kind, n, centred, dtype):
+    X, y = rows(seed, kind, n, 12)
+    order, sums = forward(X, y, 8, centred)
+    path = Features(centred).path(Gram(12, dtype).absorb(X, y), 8)
+    assert list(path.order) == order
+    np.testing.assert_allclose(2.0 * n * path.loss, sums, rtol=1e-8)
+    for size in range(1, len(order) + 1):
+        _, theta, intercept = residual(X, y, order[:size], centred)
+        np.testing.assert_allclose(path.coef(size)[order[:size]], theta, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(path.intercept(size), intercept, rtol=1e-6, atol=1e-7)
+        assert np.count_nonzero(path.coef(size)) == size
+
+
+def test_path_does_not_depend_on_what_is_folded(rng):
+    X, y = rows(5, "correlated", 700, 80)
+    for n in (40, 64, 100, 640, 700):
+        path = Features().path(Gram(80).absorb(X[:n], y[:n]), 10)
+        one_block = Gram(80, hold_rows=True).absorb(X[:n], y[:n])
+        np.testing.assert_array_equal(path.order, Features().path(one_block, 10).order)
+        np.testing.assert_allclose(path.loss, Features().path(one_block, 10).loss, rtol=1e-10)
+
+
+def test_extended_bic_equals_its_definition(rng):
+    X, y = rows(1, "correlated", 120, 15)
+    model = SparseRegressor(selection=Ebic(gamma=0.8)).fit(X, y)
+    order, sums = forward(X, y, len(model.selection_.sizes) - 1, True)
+    expected = [
+        120 * math.log(rss / 120) + k * math.log(120) + 1.6 * math.log(math.comb(15, k)) for k, rss in enumerate(sums)
+    ]
+    np.testing.assert_allclose(model.selection_.criterion, expected, rtol=1e-9)
+    assert model.sparsity_ == model.selection_.chosen == int(np.argmin(expected))
+    assert set(model.support_) == set(order[: model.sparsity_])
+
+
+@pytest.mark.parametrize(("n_folds", "centred", "weighted"), [(5, True, False), (3, False, False), (4, True, True)])
+def test_folds_equal_cross_validation_on_the_rows(n_folds, centred, weighted):
+    """For every fold: forward selection on the other rows, then the mean squared error on its own."""
+    X, y = rows(2, "scaled", 203, 14)
+    w = np.random.default_rng(0).integers(1, 4, 203) if weighted else np.ones(203, int)
+    model = SparseRegressor(selection=Folds(n_folds), fit_intercept=centred)
+    model.fit(X, y, sample_weight=w if weighted else None)
+    n_sizes = len(model.selection_.sizes)
+    errors = np.full((n_folds, n_sizes), np.nan)
+    for f in range(n_folds):
+        test = np.arange(203) % n_folds == f
+        A, b = np.repeat(X[~test], w[~test], axis=0), np.repeat(y[~test], w[~test])
+        order, _ = forward(A, b, n_sizes - 1, centred)
+        for k in range(n_sizes):
+            _, theta, intercept = residual(A, b, order[:k], centred)
+            error = (y[test] - X[test][:, order[:k]] @ theta - intercept) ** 2
+            errors[f, k] = np.average(error, weights=w[test])
+    np.testing.assert_allclose(model.selection_.criterion, errors.mean(axis=0), rtol=1e-9)
+    spread = errors.std(axis=0, ddof=1) / math.sqrt(n_folds)
+    np.testing.assert_allclose(model.selection_.standard_error, spread, rtol=1e-6)
+    best = int(np.argmin(errors.mean(axis=0)))
+    assert model.sparsity_ == best
+    careful = SparseRegressor(selection=Folds(n_folds, one_standard_error=True), fit_intercept=centred)
+    careful.fit(X, y, sample_weight=w if weighted else None)
+    expected = np.flatnonzero(errors.mean(axis=0) <= errors.mean(axis=0)[best] + spread[best])[0]
+    assert careful.sparsity_ == expected < best
+
+
+def test_folds_of_a_stream_end_with_the_initial_batch_or_the_early_rounds():
+    X, y = rows(3, "correlated", 900, 20)
+    batch = SparseRegressor(selection="folds", n_warmup=150).partial_fit(X, y)
+    assert batch.selection_.n_samples == 150
+    whole = SparseRegressor(selection="folds").fit(X[:150], y[:150])
+    np.testing.assert_allclose(batch.selection_.criterion, whole.selection_.criterion, rtol=1e-9)
+    assert batch.sparsity_ == whole.sparsity_
+    early = SparseRegressor(selection=Folds(n_samples=300)).partial_fit(X, y)
+    assert 300 <= early.selection_.n_samples < 400
+    assert not early._rounds.chooser.folds
+
+
+def test_prequential_scores_are_errors_on_rows_not_yet_seen():
+    """At every milestone: forward selection on the rows until then, errors on the rows until the next one."""
+    X, y = rows(4, "correlated", 500, 16)
+    model = SparseRegressor(selection=Prequential(discount=0.8)).partial_fit(X, y)
+    n_sizes, total, weight = len(model.selection_.sizes), 0.0, 0.0
+    ends = [m.n_samples for m in model.milestones_]
+    family = Features()
+    for start, end in zip(ends[:-1], ends[1:], strict=True):
+        n_had = len(family.path(Gram(16).absorb(X[:start], y[:start])).sizes)
+        order, _ = forward(X[:start], y[:start], n_had - 1, True)
+        errors = np.empty(n_sizes)
+        for k in range(n_sizes):
+            _, theta, intercept = residual(X[:start], y[:start], order[: min(k, n_had - 1)], True)
+            errors[k] = ((y[start:end] - X[start:end][:, order[: min(k, n_had - 1)]] @ theta - intercept) ** 2).sum()
+        total, weight = 0.8 * total + errors, 0.8 * weight + (end - start)
+    np.testing.assert_allclose(
+        model.selection_.criterion, total / weight, rtol=2e-3
+    )  # old periods are dropped at 0.1 %
+    assert model.selection_.method == "prequential"
+
+
+@pytest.mark.parametrize("selection", ["ebic", "folds", "prequential"])
+@pytest.mark.parametrize("settings_", [{}, {"n_warmup": 37, "round_size": 6}, {"rule": "hard", "n_steps": "auto"}])
+def test_chunks_do_not_matter(selection, settings_):
+    X, y = rows(6, "correlated", 700, 40)
+    whole = SparseRegressor(selection=selection, **settings_).partial_fit(X, y)
+    rng = np.random.default_rng(1)
+    cuts = np.sort(rng.choice(np.arange(1, 700), 60, replace=False))
+    pieces = SparseRegressor(selection=selection, **settings_)
+    for piece in np.split(np.arange(700), cuts):
+        pieces.partial_fit(X[piece], y[piece])
+    np.testing.assert_array_equal(pieces.coef_, whole.coef_)
+    np.testing.assert_array_equal(pieces.selection_.criterion, whole.selection_.criterion)
+    assert [m.n_samples for m in pieces.milestones_] == [m.n_samples for m in whole.milestones_]
+    assert pieces.n_rounds_ == whole.n_rounds_
+    assert 1 <= whole.sparsity_ <= 12
+
+
+def test_milestones_are_a_tenth_apart_at_the_end_of_rounds():
+    X, y = rows(7, "independent", 1000, 20)
+    model = SparseRegressor(round_size=7, n_warmup=30).partial_fit(X, y)
+    seen = [m.n_samples for m in model.milestones_]
+    assert seen[0] == 30
+    assert all((n - 30) % 7 == 0 for n in seen)
+    assert all(a < b <= max(1.1 * a + 1 + 7 + 64, a + 8) for a, b in zip(seen[:-1], seen[1:], strict=True))
+    assert next_milestone(1000, 64) == 1152
+    last = model.milestones_[-1]
+    at = SparseRegressor(round_size=7, n_warmup=30).partial_fit(X[: last.n_samples], y[: last.n_samples])
+    np.testing.assert_array_equal(at.support_, last.support)
+    np.testing.assert_array_equal(at.coef_[at.support_], last.values)
+
+
+def test_weights_are_repeats():
+    X, y = rows(8, "correlated", 300, 25)
+    w = np.random.default_rng(2).integers(0, 4, 300)
+    weighted = SparseRegressor().fit(X, y, sample_weight=w)
+    repeated = SparseRegressor().fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert weighted.sparsity_ == repeated.sparsity_
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-9)
+
+
+def test_noise_alone_selects_nothing_and_no_noise_selects_exactly():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 60))
+    nothing = SparseRegressor().partial_fit(X, rng.standard_normal(400))
+    assert nothing.sparsity_ == 0
+    assert not nothing.coef_.any()
+    np.testing.assert_allclose(nothing.predict(X[:3]), nothing.summary_.mean_y)
+    exact = SparseRegressor().partial_fit(X, X[:, 7] - 2.0 * X[:, 9] + 3.0)
+    assert list(exact.support_) == [7, 9]
+    np.testing.assert_allclose(exact.coef_[[7, 9]], [1.0, -2.0])
+    constant = SparseRegressor().partial_fit(X, np.full(400, 2.5))
+    assert constant.sparsity_ == 0
+    assert constant.intercept_ == 2.5
+
+
+def test_the_first_rows_are_no_trouble():
+    rng = np.random.default_rng(0)
+    X, y = 1e3 + rng.standard_normal((30, 200)), rng.standard_normal(30)
+    for selection in ("ebic", "folds", "prequential"):
+        model = SparseRegressor(selection=selection)
+        for i in range(30):
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+            assert np.isfinite(model.coef_).all()
+        zero = SparseRegressor(selection=selection).partial_fit(X[:5], y[:5], sample_weight=np.zeros(5))
+        assert not zero.coef_.any()
+        zero.partial_fit(X[5:], y[5:])
+
+
+def test_a_summary_has_no_rows_to_cross_validate():
+    X, y = rows(9, "independent", 100, 8)
+    summary = Gram(8).absorb(X, y)
+    with pytest.raises(ValueError, match="selection='ebic'"):
+        SparseRegressor(selection="folds").fit_summary(summary)
+    np.testing.assert_allclose(SparseRegressor().fit_summary(summary).coef_, SparseRegressor().fit(X, y).coef_)
+
+
+def test_parameters_may_change_on_the_way():
+    X, y = rows(10, "correlated", 600, 30)
+    model = SparseRegressor(sparsity=12).partial_fit(X[:300], y[:300])
+    assert not hasattr(model, "selection_")
+    model.set_params(sparsity="auto").partial_fit(X[300:], y[300:])
+    assert model.sparsity_ == SparseRegressor().partial_fit(X, y).sparsity_
+    model.set_params(sparsity=3).partial_fit(X[:1], y[:1])
+    assert (model.sparsity_, len(model.support_)) == (3, 3)
+    assert not hasattr(model, "selection_")
+    with pytest.raises(ValueError, match="has seen others"):
+        model.set_params(sparsity="auto", selection="folds").partial_fit(X[:50], y[:50])
+
+
+def test_groups_are_chosen_as_a_whole():
+    rng = np.random.default_rng(3)
+    n, labels = 600, np.repeat(np.arange(30), 3)
+    X = rng.standard_normal((n, 90))
+    X[:, 2::3] = 1.0 - X[:, ::3] - X[:, 1::3]  # one-hot like: a group has rank two
+    y = X[:, :9] @ np.array([1, -1, 0, 0.5, 0.5, 0, -0.7, 0.7, 0]) + rng.standard_normal(n)
+    model = SparseRegressor(groups=labels).fit(X, y)
+    assert list(model.selected_groups_) == [0, 1, 2]
+    streamed = SparseRegressor(groups=labels).partial_fit(X, y)
+    assert list(streamed.selected_groups_) == [0, 1, 2]
+    path = GroupedFeatures(Groups(labels, 1), True, True).path(Gram(90).absorb(X, y), 4)
+    for size in range(1, 5):
+        columns = path.columns[: path.ends[size]]
+        np.testing.assert_allclose(2 * n * path.loss[size], residual(X, y, columns, True)[0], rtol=1e-9)
+        assert path.freedom[size] == 2 * size
+    first = [residual(X, y, np.flatnonzero(labels == g), True)[0] for g in range(30)]
+    assert labels[path.columns[0]] == int(np.argmin(first))
+    assert SparseRegressor(groups=labels).fit(X, rng.standard_normal(n)).sparsity_ == 0
