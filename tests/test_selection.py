@@ -1,6 +1,7 @@
 """Choosing a size: paths, criteria, folds and periods against the rows themselves."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -135,7 +136,7 @@ def test_prequential_scores_are_errors_on_rows_not_yet_seen():
     n_sizes, total, weight = len(model.selection_.sizes), 0.0, 0.0
     ends = [m.n_samples for m in model.milestones_]
     family = Features()
-    for start, end in zip(ends[:-1], ends[1:], strict=True):
+    for start, end in pairwise(ends):
         n_had = len(family.path(Gram(16).absorb(X[:start], y[:start])).sizes)
         order, _ = forward(X[:start], y[:start], n_had - 1, True)
         errors = np.empty(n_sizes)
@@ -172,7 +173,7 @@ def test_milestones_are_a_tenth_apart_at_the_end_of_rounds():
     seen = [m.n_samples for m in model.milestones_]
     assert seen[0] == 30
     assert all((n - 30) % 7 == 0 for n in seen)
-    assert all(a < b <= max(1.1 * a + 1 + 7 + 64, a + 8) for a, b in zip(seen[:-1], seen[1:], strict=True))
+    assert all(a < b <= max(1.1 * a + 1 + 7 + 64, a + 8) for a, b in pairwise(seen))
     assert next_milestone(1000, 64) == 1152
     last = model.milestones_[-1]
     at = SparseRegressor(round_size=7, n_warmup=30).partial_fit(X[: last.n_samples], y[: last.n_samples])
