@@ -1,7 +1,7 @@
 """How sure the coefficients are: noise level and confidence intervals from second moments alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,21 @@ class Intervals:
         table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         title = f"{100 * self.level:g} % intervals, {self.method}, {self.degrees_of_freedom:g} degrees of freedom"
         return "\n".join([title, *table])
+
+    def only(self, features: ArrayLike) -> "Intervals":
+        """The same for some of the features, in this order."""
+        places = {int(j): place for place, j in enumerate(self.features)}
+        wanted = [int(j) for j in np.atleast_1d(np.asarray(features))]
+        missing = [j for j in wanted if j not in places]
+        if missing:
+            raise ValueError(f"There is no interval for feature {missing[0]}; there are for {self.features.tolist()}.")
+        rows = np.array([places[j] for j in wanted], np.intp)
+        return replace(
+            self,
+            features=self.features[rows],
+            names=None if self.names is None else tuple(self.names[row] for row in rows),
+            **{name: getattr(self, name)[rows] for name in ("estimate", "standard_error", "lower", "upper")},
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The same as lists and numbers, for JSON or a data frame of its columns."""

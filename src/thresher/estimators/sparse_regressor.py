@@ -12,6 +12,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._warnings import warn_caller
+from thresher.estimators._explaining import Explaining
 from thresher.estimators._rows import RowStreaming
 from thresher.rounds.sparse import RULES
 from thresher.rounds.step_size import StepSize, safe_step
@@ -44,7 +45,7 @@ class _Problem(NamedTuple):
     patient: bool
 
 
-class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ignore[misc]
+class SparseRegressor(Explaining, SelectorMixin, RegressorMixin, RowStreaming):  # type: ignore[misc]
     r"""Linear regression with at most s nonzero coefficients, kept current while rows stream in.
 
     After every row it takes a few hard-thresholding steps towards
@@ -52,9 +53,9 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
     .. math:: \min_{\theta, b} \; \frac{1}{2 n} \sum_{i \le n} (y_i - b - x_i^\top \theta)^2
               \quad \text{subject to} \quad \|\theta\|_0 \le s
 
-    over *all* rows so far, from summary statistics alone: Algorithm 1 of Yang and Sun (2026), with nothing to tune
-    but s. ``fit`` on rows in memory is best-subset selection by iterative hard thresholding, like
-    ``skscope`` or ``abess`` at a fixed support size; ``partial_fit`` reaches the same estimate in one pass.
+    over *all* rows so far, from summary statistics alone: Algorithm 1 of Yang and Sun (2026), followed by least squares
+    on the support, with s chosen from the data: there is nothing to tune. ``fit`` on rows in memory is best-subset
+    selection, like ``abess.LinearRegression()``; ``partial_fit`` reaches the same estimate in one pass.
 
     A row costs d^2 flops in blocks of BLAS-3 plus O(d + K s^2). Memory is 8 d^2 bytes and does not grow.
 
@@ -146,7 +147,7 @@ class SparseRegressor(SelectorMixin, RegressorMixin, RowStreaming):  # type: ign
     >>> import numpy as np
     >>> from thresher import SparseRegressor
     >>> rng = np.random.default_rng(0)
-    >>> model = SparseRegressor(sparsity=2)
+    >>> model = SparseRegressor()
     >>> for _ in range(20):
     ...     X = rng.standard_normal((50, 30))
     ...     y = 3.0 * X[:, 4] - 2.0 * X[:, 7] + 1.0 + 0.1 * rng.standard_normal(50)
