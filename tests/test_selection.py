@@ -167,14 +167,15 @@ def test_chunks_do_not_matter(selection, settings_):
     assert 1 <= whole.sparsity_ <= 12
 
 
-def test_milestones_are_a_tenth_apart_at_the_end_of_rounds():
+def test_milestones_are_a_twentieth_apart_at_the_end_of_rounds():
     X, y = rows(7, "independent", 1000, 20)
     model = SparseRegressor(round_size=7, n_warmup=30).partial_fit(X, y)
     seen = [m.n_samples for m in model.milestones_]
     assert seen[0] == 30
     assert all((n - 30) % 7 == 0 for n in seen)
-    assert all(a < b <= max(1.1 * a + 1 + 7 + 64, a + 8) for a, b in pairwise(seen))
-    assert next_milestone(1000, 64) == 1152
+    assert all(a < b <= max(1.05 * a + 1 + 7 + 64, a + 8) for a, b in pairwise(seen))
+    assert next_milestone(1000, 64) == 1051
+    assert next_milestone(2000, 64) == 2112
     last = model.milestones_[-1]
     at = SparseRegressor(round_size=7, n_warmup=30).partial_fit(X[: last.n_samples], y[: last.n_samples])
     np.testing.assert_array_equal(at.support_, last.support)

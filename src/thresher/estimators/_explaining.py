@@ -163,8 +163,8 @@ class Explaining:
             known = "there is none" if not frozen else "nothing was kept there"
             raise ValueError(
                 f"Splitting needs a support from before row {at}, and {known}. partial_fit notes the support "
-                "whenever there are a tenth more rows; give a larger split_at, stream the rows instead of fit, or use "
-                "method='debiased'."
+                "whenever there are a twentieth more rows; give a larger split_at, stream the rows instead of fit, or "
+                "use method='debiased'."
             )
         then = frozen[-1]
         later = self.summary_.select(then.support).subtract(then.part)

@@ -63,7 +63,7 @@ class SparseRegressor(Explaining, SelectorMixin, RegressorMixin, RowStreaming): 
     ----------
     sparsity : int or "auto", default="auto"
         How many features to keep, s; more than there are columns means all. With `groups` it counts groups.
-        ``"auto"`` chooses it from the data, anew whenever there are a tenth more rows.
+        ``"auto"`` chooses it from the data, anew whenever there are a twentieth more rows.
     selection : {"ebic", "folds", "prequential"} or an instance of Ebic, Folds or Prequential, default="ebic"
         How ``"auto"`` chooses: by an information criterion over the path of forward selection, by exact
         cross-validation in the early rounds, or by how well each size predicts the next rows.
@@ -109,7 +109,7 @@ class SparseRegressor(Explaining, SelectorMixin, RegressorMixin, RowStreaming): 
     selection_ : Selection
         The last choice of s and its criterion for every s, with ``sparsity="auto"``.
     milestones_ : list of Milestone
-        How things stood whenever there were a tenth more rows: rows, rounds, s, support and coefficients.
+        How things stood whenever there were a twentieth more rows: rows, rounds, s, support and coefficients.
     selected_groups_ : ndarray
         Labels of the groups that are kept, if there are `groups`.
     step_size_ : float

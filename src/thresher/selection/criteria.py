@@ -64,7 +64,7 @@ class Chooser(ABC):
 
     @abstractmethod
     def choose(self, family: Family, summary: Any) -> tuple[Path, Selection] | None:
-        """A path on the summary and the choice; None if the last choice stands for good."""
+        """A path on the summary and the choice; None if the last choice stands."""
 
 
 class Method(ABC):

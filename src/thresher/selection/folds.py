@@ -11,6 +11,9 @@ from thresher.selection.path import Family, Path
 
 Floats = NDArray[np.float64]
 
+# Cross-validation is costly: it is repeated when rows have grown by one in so many.
+GROWTH = 4
+
 
 @dataclass(frozen=True)
 class Folds(Method):
@@ -20,7 +23,7 @@ class Folds(Method):
     needs, and the fold's own summary gives the test error of every candidate: the numbers that refitting on the rows
     themselves gives. While the folds live, memory is F + 1 summaries and a row is folded twice. Then they are let go
     and the size stays: at the end of the initial batch if there is one (``n_warmup > 0``), otherwise after
-    `n_samples` rows, with a choice at every milestone until then.
+    `n_samples` rows, with a new choice whenever there are a quarter more until then.
 
     Parameters
     ----------
@@ -56,6 +59,7 @@ class FoldsChooser(Chooser):
         self.n_most = n_most
         self.folds: list[Any] = []
         self.n_seen = 0
+        self.n_next = 1  # rows at which to cross-validate again
         self.over = False
 
     def absorb(self, summary: Any, *samples: Any) -> None:
@@ -75,7 +79,7 @@ class FoldsChooser(Chooser):
 
     def choose(self, family: Family, summary: Any) -> tuple[Path, Selection] | None:
         """Cross-validate every size that the path on all rows has."""
-        if self.over:
+        if self.over or summary.n_samples < min(self.n_next, self.n_most):
             return None
         if self.n_seen != summary.n_samples:
             raise ValueError(
@@ -96,6 +100,7 @@ class FoldsChooser(Chooser):
         best = int(np.argmin(criterion))
         allowance = float(spread[best]) if self.method.one_standard_error else 0.0
         chosen = smallest_minimiser(path.sizes, criterion, allowance)
+        self.n_next = summary.n_samples + summary.n_samples // GROWTH + 1
         if summary.n_samples >= self.n_most:
             self.over, self.folds = True, []
         return path, Selection("folds", path.sizes, criterion, spread, chosen, summary.n_samples)

@@ -15,9 +15,9 @@ Floats = NDArray[np.float64]
 
 
 def next_milestone(n_seen: int, block: int) -> int:
-    """The sample after which to look again: a tenth more than now, where the buffer is empty if there is a choice."""
-    after = n_seen + 1 + n_seen // 10
-    return after if after <= block else -(-after // block) * block
+    """The sample after which to look again: a twentieth more than now, and where the buffer is empty if that is far."""
+    after = n_seen + 1 + n_seen // 20
+    return after if after < n_seen + block else -(-after // block) * block
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +49,10 @@ class Milestone:
 class SelectingRounds:
     """Rounds at a size that is chosen anew at every milestone, or at a fixed one.
 
-    A milestone falls at the end of the first round that has seen a tenth more samples than the last milestone, and at
-    the end of the warm-up: after t samples there were O(log t). If the candidate of the chosen size has a lower loss
-    than the current estimate, the rounds go on from there. Milestones depend on counts alone, so results do not depend
-    on how the stream is cut.
+    A milestone falls at the end of the first round that has seen a twentieth more samples than the last milestone, and
+    at the end of the warm-up: after t samples there were O(log t). There, the rounds go on from the candidate of the
+    chosen size; between milestones they move as rounds do. Milestones depend on counts alone, so results do not
+    depend on how the stream is cut.
 
     Parameters
     ----------
@@ -135,9 +135,7 @@ class SelectingRounds:
         if size != self.size:
             self.inner = self.family.new_rounds(self.summary, size).adopt(self.inner)
             self.size = size
-        at_hand = self.family.loss(self.summary, self.inner.coef)
-        if path.loss[np.searchsorted(path.sizes, size)] < at_hand * (1.0 - 1e-12):
-            self.inner.start_from(path.coef(size))
+        self.inner.start_from(path.coef(size))
 
     def _record(self) -> None:
         coef = self.inner.coef.reshape(-1)
