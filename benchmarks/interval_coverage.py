@@ -1,4 +1,4 @@
-"""How often intervals at 95 % cover the true coefficients, for a support that was chosen from the same rows.
+"""How often the intervals of SparseRegressor() at 95 % cover the true coefficients.
 
 d = 200 columns, n = 2000 rows, 10 active features with coefficients from N(0, 0.2^2), so that some are too small to be
 found, noise of variance one. Prints a table and writes benchmarks/results/interval_coverage.json. Five minutes.
@@ -9,14 +9,12 @@ found, noise of variance one. Prints a table and writes benchmarks/results/inter
 
 import argparse
 import json
-from math import lgamma
 from pathlib import Path
 
 import numpy as np
 
 from harness import machine
-from thresher import Gram
-from thresher.inference import debiased_intervals, split_intervals
+from thresher import SparseRegressor
 
 N, D, ACTIVE, SIGNAL, LEVEL = 2000, 200, 10, 0.2, 0.95
 SMALL = 0.1
@@ -40,25 +38,6 @@ DESIGNS = {
 }
 
 
-def forward_selection(summary, gamma=0.5):
-    """Least squares on features added one by one until EBIC = n log(RSS / n) + k log n + 2 gamma log C(d, k) rises."""
-    A, b, n, d = summary.comoment(), summary.cross_comoment(), summary.weight, summary.n_features
-    rss, support, lowest = 2.0 * n * summary.loss(np.zeros(d), None), [], np.inf
-    while True:
-        k, gain = len(support), b**2 / np.maximum(np.diag(A), 1e-9 * n)
-        ebic = n * np.log(rss / n) + k * np.log(n) + 2 * gamma * (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
-        if ebic >= lowest:
-            support = sorted(support[:-1])
-            coef = np.zeros(d)
-            coef[support] = np.linalg.solve(*summary.normal_equations(support)) if support else 0.0
-            return np.array(support, int), coef
-        gain[support], lowest = 0.0, ebic
-        j = int(np.argmax(gain))
-        support.append(j)
-        rss -= gain[j]
-        b, A = b - A[:, j] * (b[j] / A[j, j]), A - np.outer(A[:, j], A[j] / A[j, j])
-
-
 def one_run(root, rng):
     """Whether each interval covers, and its width, by kind of feature.
 
@@ -70,20 +49,16 @@ def one_run(root, rng):
     truth[rng.choice(D, ACTIVE, replace=False)] = SIGNAL * rng.standard_normal(ACTIVE)
     y = X @ truth + rng.standard_normal(N)
 
-    summary = Gram(D).absorb(X[: N // 2], y[: N // 2])
-    support, _ = forward_selection(summary)
-    frozen = summary.select(support) if len(support) else None
-    summary.absorb(X[N // 2 :], y[N // 2 :])
+    model = SparseRegressor().partial_fit(X, y)
     covered, widths = {"split": np.empty(0)}, {"split": np.empty(0)}
-    if frozen is not None:
+    if any(m.n_samples <= N // 2 and len(m.support) for m in model.milestones_[-20:]):
+        split = model.confidence_intervals(LEVEL, "split", split_at=N // 2)
         # What least squares on the frozen support estimates: its share of the truth, and what stands in for the rest.
-        covariance = root @ root.T
+        covariance, support = root @ root.T, split.features
         target = np.linalg.solve(covariance[np.ix_(support, support)], covariance[support] @ truth)
-        split = split_intervals(summary.select(support).subtract(frozen), LEVEL)
         covered["split"], widths["split"] = (split.lower <= target) & (target <= split.upper), split.upper - split.lower
 
-    support, coef = forward_selection(summary)
-    found = debiased_intervals(summary, coef, np.arange(D), LEVEL)
+    coef, found = model.coef_, model.confidence_intervals(LEVEL, features=np.arange(D))
     covers, width = (found.lower <= truth) & (truth <= found.upper), found.upper - found.lower
     kinds = {
         "debiased, active": truth != 0.0,
@@ -93,7 +68,7 @@ def one_run(root, rng):
     }
     for kind, mask in kinds.items():
         covered[kind], widths[kind] = covers[mask], width[mask]
-    return covered, widths, len(support)
+    return covered, widths, len(model.support_)
 
 
 def coverage(covariance, n_runs):

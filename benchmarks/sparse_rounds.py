@@ -27,9 +27,19 @@ PAPER = {"sparsity": 50, "step_size": 0.001, "fit_intercept": False, "standardiz
 SETTINGS = {
     "paper, K = 5": PAPER | {"n_steps": 5, "n_warmup": N_WARMUP},
     "paper, K = 20": PAPER | {"n_steps": 20, "n_warmup": N_WARMUP},
-    "default, s = 20": {"sparsity": 20, "n_warmup": N_WARMUP},
+    "hard, s = 20": {"sparsity": 20, "rule": "hard", "n_warmup": N_WARMUP},
+    "pursuit, s = 20": {"sparsity": 20, "n_warmup": N_WARMUP},
+    "default": {},
+    "default, prequential": {"selection": "prequential"},
 }
-GOALS = {"paper, K = 5": 1.5, "paper, K = 20": 2.0, "default, s = 20": 2.0}
+GOALS = {
+    "paper, K = 5": 1.5,
+    "paper, K = 20": 2.0,
+    "hard, s = 20": 2.0,
+    "pursuit, s = 20": 2.0,
+    "default": 3.0,
+    "default, prequential": 3.0,
+}
 
 
 def fold_with_dsyrk(X):
@@ -163,12 +173,12 @@ def high_water():
 
 d = {d}
 X = np.random.default_rng(0).standard_normal((600, d))
-SparseRegressor(20).partial_fit(X[:300, :50], X[:300, 0])
+SparseRegressor({model}).partial_fit(X[:300, :50], X[:300, 0])
 blas.dsyrk(1.0, X[:256].T)  # BLAS takes its own working memory once
 with open("/proc/self/clear_refs", "w") as reset:
     reset.write("5")
 before = high_water()
-model = SparseRegressor(20)
+model = SparseRegressor({model})
 for _ in range(3):
     model.partial_fit(X, X[:, 0])
 print((high_water() - before) / (8 * d * d))
@@ -184,8 +194,10 @@ def start_up(repeats):
         for what in ("first call, cold cache", "first call, warm cache"):
             rows.append({"what": what, "value": run_python(FIRST_CALL, NUMBA_CACHE_DIR=cache), "unit": "s", "goal": ""})
     for d in (1000, 4000):
-        value = run_python(PEAK.format(d=d))
-        rows.append({"what": f"peak memory, d = {d}", "value": value, "unit": "x 8 d^2 bytes", "goal": "<= 1.25"})
+        for what, model in (("s = 20", "20"), ("default", ""), ("prequential", "selection='prequential'")):
+            value = run_python(PEAK.format(d=d, model=model))
+            rows.append({"what": f"peak memory, {what}, d = {d}", "value": value, "unit": "x 8 d^2 bytes"})
+            rows[-1] |= {"goal": "<= 1.25"}
     return rows
 
 
@@ -206,7 +218,7 @@ def main():
     for threads in sorted({1, cores()}):
         report(*ratios_to_dsyrk(1000, list(SETTINGS), threads, repeats))
     for d in (500,) if arguments.quick else (500, 2000, 4000):
-        report(*ratios_to_dsyrk(d, ["paper, K = 5", "default, s = 20"], cores(), repeats))
+        report(*ratios_to_dsyrk(d, ["paper, K = 5", "pursuit, s = 20", "default"], cores(), repeats))
     report(*certified_steps())
     report(against_plain_numpy(repeats), row_by_row(repeats), *start_up(repeats))
     arguments.output.parent.mkdir(exist_ok=True)

@@ -22,14 +22,14 @@ from thresher.streams.synthetic import SparseLinearStream
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-N_ROWS, N_FEATURES, N_ACTIVE, SPARSITY, BLOCK = 10_000, 1000, 15, 20, 100
+N_ROWS, N_FEATURES, N_ACTIVE, BLOCK = 10_000, 1000, 15, 100
 
 
 def run(stream, console):
     """Stream the rows; returns the model and the error after each block."""
-    model, history, busy = SparseRegressor(SPARSITY), [], 0.0
+    model, history, busy = SparseRegressor(), [], 0.0
     with console.status("compiling (only the first time on a machine) ..."):
-        SparseRegressor(2).partial_fit(np.tile(np.eye(5), (20, 1)), np.arange(100.0))
+        SparseRegressor().partial_fit(np.tile(np.eye(5), (20, 1)), np.arange(100.0))
     columns = (
         TextColumn("streaming"),
         BarColumn(),

@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from thresher.estimators.matrix_completer import MatrixCompleter
     from thresher.estimators.reduced_rank_regressor import ReducedRankRegressor
     from thresher.estimators.sparse_regressor import SparseRegressor
+    from thresher.selection.ebic import Ebic
+    from thresher.selection.folds import Folds
+    from thresher.selection.prequential import Prequential
     from thresher.sparsity.cardinality import Cardinality
     from thresher.sparsity.groups import Groups
     from thresher.sparsity.rank import Rank
@@ -20,12 +23,15 @@ __version__ = "0.1.0"
 # Loaded on first use: scikit-learn and numba take seconds to import.
 _HOMES = {
     "Cardinality": "thresher.sparsity.cardinality",
+    "Ebic": "thresher.selection.ebic",
     "Entries": "thresher.summaries.entries",
+    "Folds": "thresher.selection.folds",
     "Gram": "thresher.summaries.gram",
     "Groups": "thresher.sparsity.groups",
     "LowRankRegressor": "thresher.estimators.low_rank_regressor",
     "MatrixCompleter": "thresher.estimators.matrix_completer",
     "MultiResponse": "thresher.summaries.multiresponse",
+    "Prequential": "thresher.selection.prequential",
     "Rank": "thresher.sparsity.rank",
     "ReducedRankRegressor": "thresher.estimators.reduced_rank_regressor",
     "SparseRegressor": "thresher.estimators.sparse_regressor",
@@ -33,12 +39,15 @@ _HOMES = {
 
 __all__ = [
     "Cardinality",
+    "Ebic",
     "Entries",
+    "Folds",
     "Gram",
     "Groups",
     "LowRankRegressor",
     "MatrixCompleter",
     "MultiResponse",
+    "Prequential",
     "Rank",
     "ReducedRankRegressor",
     "SparseRegressor",

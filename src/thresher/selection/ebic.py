@@ -35,8 +35,7 @@ class Ebic(Method):
     Examples
     --------
     >>> import numpy as np
-    >>> from thresher import SparseRegressor
-    >>> from thresher.selection.ebic import Ebic
+    >>> from thresher import Ebic, SparseRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 30))
     >>> y = X[:, 3] - X[:, 5] + rng.standard_normal(200)

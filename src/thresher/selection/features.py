@@ -1,6 +1,7 @@
 """Candidates with few features: the path of forward selection."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,22 +35,28 @@ class FeaturePath(Path):
     mean_y: float
     centred: bool
 
-    def values(self, size: int) -> Floats:
-        """The coefficients of the first `size` features in the order."""
-        if size == 0:
-            return np.zeros(0)
-        solution: Floats = solve_triangular(self.upper[:size, :size], self.rhs[:size])
-        return solution
+    @cached_property
+    def table(self) -> Floats:
+        """Coefficients of the features in the order, one row for each size.
+
+        The inverse of a leading block of U is the leading block of its inverse, so one inverse serves all sizes.
+        """
+        n = len(self.order)
+        result = np.zeros((n + 1, n))
+        if n:
+            terms = solve_triangular(self.upper, np.eye(n)) * self.rhs
+            np.cumsum(terms.T, axis=0, out=result[1:])
+        return result
 
     def coef(self, size: int) -> Floats:
         """Coefficients of all features; zero for those that this size does not have."""
         coef = np.zeros(self.n_features)
-        coef[self.order[:size]] = self.values(size)
+        coef[self.order[:size]] = self.table[size, :size]
         return coef
 
     def intercept(self, size: int) -> float:
         """The intercept; zero if there is none."""
-        return self.mean_y - float(self.mean_x[:size] @ self.values(size)) if self.centred else 0.0
+        return self.mean_y - float(self.mean_x @ self.table[size]) if self.centred else 0.0
 
 
 @dataclass(frozen=True)
@@ -130,8 +137,13 @@ class Features(Family):
     def loss_of_part(self, path: Path, part: Gram) -> Floats:
         """Half the mean squared error of every candidate on the rows of such a part."""
         assert isinstance(path, FeaturePath)
-        coef, losses = np.zeros(part.n_features), np.empty(len(path.sizes))
-        for i, size in enumerate(path.sizes):
-            coef[:size] = path.values(size)
-            losses[i] = part.loss(coef, path.intercept(size))
-        return losses
+        if not len(path.order):
+            return np.array([part.loss(np.zeros(1), path.intercept(0))])
+        table, total = path.table, part.loss(np.zeros(part.n_features), None if self.centred else 0.0)
+        moments, cross = part.normal_equations(np.arange(part.n_features), self.centred)
+        quadratic = np.einsum("ij,ij->i", table @ moments, table) - 2.0 * (table @ cross)
+        losses: Floats = total + quadratic / (2.0 * part.weight)
+        if self.centred:  # what the intercept of the path is off by, over the rows of the part
+            off = (part.mean_y - path.mean_y) - table @ (part.mean_x - path.mean_x)
+            losses += 0.5 * off**2
+        return np.maximum(losses, 0.0)
