@@ -37,7 +37,7 @@ DESIGNS = {
     "null": {"n_active": 0},
     "heavy tails": {"tail": 3.0},
 }
-GRID = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 25, 30, 35, 40, 45, 50, 55, 60)
+GRID = (1, 2, 3, 4, 5, 6, 8, 10, 12, 13, 14, 15, 16, 18, 20, 25, 30, 40, 50, 60)
 PAPER = {"step_size": 0.001, "n_steps": 5, "n_warmup": 100, "fit_intercept": False, "standardize": False}
 OURS = {
     "auto": {},
@@ -47,6 +47,8 @@ OURS = {
     "folds": {"selection": "folds"},
     "prequential": {"selection": "prequential"},
     **{f"s = {s}": {"sparsity": s} for s in GRID},
+    "hard, s = 15": {"sparsity": 15, "rule": "hard"},
+    "reciprocal, s = 15": {"sparsity": 15, "rule": "reciprocal"},
 }
 STREAMED = OURS | {f"OHT {s}": PAPER | {"sparsity": s} for s in (20, 30, 50)}
 BATCH = ("oracle", "LassoCV", "abess", "abess, gic")
@@ -139,7 +141,7 @@ def table(runs, design, methods):
 
 def report(arguments):
     runs = json.loads(arguments.output.read_text())["runs"]
-    names = [m for m in OURS if not m.startswith("s = ")] + ["hindsight"]
+    names = [m for m in OURS if "s = " not in m] + ["hindsight"]
     names += [m for m in STREAMED if m not in OURS] + list(BATCH)
     means = {}
     for design in DESIGNS:

@@ -236,8 +236,26 @@ def test_parameters_may_change_on_the_way():
     model.set_params(sparsity=3).partial_fit(X[:1], y[:1])
     assert (model.sparsity_, len(model.support_)) == (3, 3)
     assert not hasattr(model, "selection_")
+    rounds, seen = model._rounds, model.n_samples_seen_
     with pytest.raises(ValueError, match="has seen others"):
         model.set_params(sparsity="auto", selection="folds").partial_fit(X[:50], y[:50])
+    assert model._rounds is rounds
+    assert model.n_samples_seen_ == seen
+    model.set_params(selection="ebic", groups=np.repeat(np.arange(10), 3)).partial_fit(X[:50], y[:50])
+    model.set_params(groups=None).partial_fit(X[50:100], y[50:100])
+    assert model.sparsity_ == len(model.support_)
+
+
+@pytest.mark.parametrize("selection", ["ebic", "folds", "prequential"])
+def test_other_parameters_may_change_without_forgetting_what_the_choice_rests_on(selection):
+    X, y = rows(11, "correlated", 400, 20)
+    model = SparseRegressor(selection=selection).partial_fit(X[:200], y[:200])
+    chooser = model._rounds.chooser
+    model.set_params(rule="hard").partial_fit(X[200:300], y[200:300])
+    model.set_params(fit_intercept=False).partial_fit(X[300:], y[300:])
+    assert model._rounds.chooser is chooser
+    assert model.intercept_ == 0.0
+    assert model.selection_.n_samples > 300
 
 
 def test_groups_are_chosen_as_a_whole():

@@ -59,6 +59,11 @@ def smallest_minimiser(sizes: NDArray[np.intp], criterion: Floats, allowance: fl
 class Chooser(ABC):
     """Chooses a size, again and again, while a stream goes on."""
 
+    method: Any
+
+    def check(self, summary: Any) -> None:  # noqa: B027 - most choosers need nothing but the summary
+        """Raise if the choice cannot be made for a stream that this summary has seen the beginning of."""
+
     def absorb(self, summary: Any, *samples: Any) -> None:  # noqa: B027 - most choosers look at the summary alone
         """See the samples that the summary has just absorbed."""
 

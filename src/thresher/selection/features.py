@@ -139,11 +139,11 @@ class Features(Family):
         assert isinstance(path, FeaturePath)
         if not len(path.order):
             return np.array([part.loss(np.zeros(1), path.intercept(0))])
-        table, total = path.table, part.loss(np.zeros(part.n_features), None if self.centred else 0.0)
-        moments, cross = part.normal_equations(np.arange(part.n_features), self.centred)
+        table, total = path.table, part.loss(np.zeros(part.n_features), None if path.centred else 0.0)
+        moments, cross = part.normal_equations(np.arange(part.n_features), path.centred)
         quadratic = np.einsum("ij,ij->i", table @ moments, table) - 2.0 * (table @ cross)
         losses: Floats = total + quadratic / (2.0 * part.weight)
-        if self.centred:  # what the intercept of the path is off by, over the rows of the part
+        if path.centred:  # what the intercept of the path is off by, over the rows of the part
             off = (part.mean_y - path.mean_y) - table @ (part.mean_x - path.mean_x)
             losses += 0.5 * off**2
         return np.maximum(losses, 0.0)

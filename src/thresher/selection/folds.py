@@ -77,14 +77,18 @@ class FoldsChooser(Chooser):
                 own.absorb(X[mine], y[mine], None if weights is None else weights[mine])
         self.n_seen += X.shape[0]
 
+    def check(self, summary: Any) -> None:
+        """Raise if the summary has rows that no fold has."""
+        if not self.over and self.n_seen != summary.n_samples:
+            raise ValueError(
+                "Cross-validation needs the rows, and this summary has seen others; use selection='ebic' for a summary."
+            )
+
     def choose(self, family: Family, summary: Any) -> tuple[Path, Selection] | None:
         """Cross-validate every size that the path on all rows has."""
         if self.over or summary.n_samples < min(self.n_next, self.n_most):
             return None
-        if self.n_seen != summary.n_samples:
-            raise ValueError(
-                "Cross-validation needs the rows, and this summary has seen others; use selection='ebic' for a summary."
-            )
+        self.check(summary)
         path = family.path(summary)
         used = [fold for fold in self.folds if 0.0 < fold.weight < summary.weight]
         errors = np.full((len(used), len(path.sizes)), np.inf)

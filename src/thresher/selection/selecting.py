@@ -163,11 +163,16 @@ class SelectingRounds:
         return settled
 
     def adopt(self, other: "SelectingRounds") -> Self:
-        """Go on from other rounds on the same summary; a chooser looks at the next occasion."""
+        """Go on from other rounds on the same summary; a chooser of another kind looks at the next occasion."""
+        self.milestones, self._next = other.milestones, other._next
         if self.chooser is not None:
-            self.size = other.size
+            alike = type(self.family) is type(other.family)
+            if alike and other.chooser is not None and other.chooser.method == self.chooser.method:
+                self.chooser, self.selection = other.chooser, other.selection
+            else:
+                self.chooser.check(self.summary)
+                self._next = 1
+            self.size = other.size if alike else min(other.size, 1)
             self.inner = self.family.new_rounds(self.summary, self.size)
         self.inner.adopt(other.inner)
-        self.milestones = other.milestones
-        self._next = other._next if self.chooser is None else 1
         return self
