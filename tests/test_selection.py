@@ -1,6 +1,7 @@
 """Choosing a size: paths, criteria, folds and periods against the rows themselves."""
 
 import math
+import signal
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,7 @@ from thresher.selection.features import Features
 from thresher.selection.folds import Folds
 from thresher.selection.grouped import GroupedFeatures
 from thresher.selection.prequential import Prequential
-from thresher.selection.selecting import next_milestone
+from thresher.selection.selecting import SelectingRounds, next_milestone
 from thresher.sparsity.groups import Groups
 
 KINDS = ["independent", "correlated", "duplicated", "scaled", "constant"]
@@ -276,3 +277,37 @@ def test_groups_are_chosen_as_a_whole():
     first = [residual(X, y, np.flatnonzero(labels == g), True)[0] for g in range(30)]
     assert labels[path.columns[0]] == int(np.argmin(first))
     assert SparseRegressor(groups=labels).fit(X, rng.standard_normal(n)).sparsity_ == 0
+
+
+@pytest.mark.parametrize("selection", ["ebic", "folds", "prequential"])
+@pytest.mark.parametrize("place", ["_record", "_choose", "chooser"])
+def test_an_interrupt_in_the_middle_of_a_choice_loses_nothing(selection, place, monkeypatch):
+    """Signals while a milestone is passed; after each, go on where n_samples_seen_ says."""
+    X, y = rows(12, "correlated", 1500, 30)
+    expected = SparseRegressor(selection=selection).partial_fit(X, y)
+    model = SparseRegressor(selection=selection).partial_fit(X[:1], y[:1])
+    owner, name = (type(model._rounds.chooser), "absorb") if place == "chooser" else (SelectingRounds, place)
+    original, n_calls = getattr(owner, name), 0
+
+    def disturbed(*arguments):
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls % 6 == 0:
+            signal.raise_signal(signal.SIGINT)
+        result = original(*arguments)
+        if n_calls % 9 == 0:
+            signal.raise_signal(signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(owner, name, disturbed)
+    n_caught = 0
+    while model.n_samples_seen_ < 1500:
+        seen = model.n_samples_seen_
+        try:
+            model.partial_fit(X[seen:], y[seen:])
+        except KeyboardInterrupt:
+            n_caught += 1
+    assert n_caught > 5
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    np.testing.assert_array_equal(model.selection_.criterion, expected.selection_.criterion)
+    assert [m.n_samples for m in model.milestones_] == [m.n_samples for m in expected.milestones_]

@@ -20,6 +20,10 @@ def next_milestone(n_seen: int, block: int) -> int:
     return after if after < n_seen + block else -(-after // block) * block
 
 
+def _cut(samples: list[Any], start: int, end: int) -> list[Any]:
+    return [None if part is None else part[start:end] for part in samples]
+
+
 @dataclass(frozen=True, eq=False)
 class Milestone:
     """How things stood after some samples.
@@ -85,25 +89,26 @@ class SelectingRounds:
         """Absorb samples as the rounds within do; the last three arguments are steps, n_warmup and round_size."""
         *samples, steps, n_warmup, round_size = data
         first, start, stop = self.inner.n_rounds, 0, samples[-2].shape[0]
-        while True:
-            if self._due(n_warmup):
-                self._pass_milestone()
-            if start == stop:
-                return self
-            end = min(stop, start + self._until_due(n_warmup, round_size))
-            before = self.inner.n_seen
-            try:
-                self.inner.absorb(
-                    *(None if part is None else part[start:end] for part in samples),
-                    steps[self.inner.n_rounds - first :] if len(steps) > 1 else steps,
-                    n_warmup,
-                    round_size,
-                )
-            finally:  # an interrupt leaves part of the samples out
-                end = start + self.inner.n_seen - before
-                if self.chooser is not None and end > start:
-                    self.chooser.absorb(self.summary, *(None if part is None else part[start:end] for part in samples))
-            start = end
+        with InterruptsDeferred():
+            while True:
+                if self._due(n_warmup):
+                    self._pass_milestone()
+                if start == stop:
+                    return self
+                end = min(stop, start + self._until_due(n_warmup, round_size))
+                before = self.inner.n_seen
+                try:
+                    self.inner.absorb(
+                        *_cut(samples, start, end),
+                        steps[self.inner.n_rounds - first :] if len(steps) > 1 else steps,
+                        n_warmup,
+                        round_size,
+                    )
+                finally:  # an interrupt leaves part of the samples out
+                    end = start + self.inner.n_seen - before
+                    if self.chooser is not None and end > start:
+                        self.chooser.absorb(self.summary, *_cut(samples, start, end))
+                start = end
 
     def _due(self, n_warmup: int) -> bool:
         n_seen = self.inner.n_seen
@@ -120,11 +125,10 @@ class SelectingRounds:
         return int(until_round + -(-behind // round_size) * round_size)
 
     def _pass_milestone(self) -> None:
-        with InterruptsDeferred():
-            if self.summary.weight > 0.0:
-                self._choose()
-            self._record()
-            self._next = next_milestone(self.inner.n_seen, self.summary.block_size)
+        if self.summary.weight > 0.0:
+            self._choose()
+        self._record()
+        self._next = next_milestone(self.inner.n_seen, self.summary.block_size)
 
     def _choose(self) -> None:
         choice = None if self.chooser is None else self.chooser.choose(self.family, self.summary)
@@ -147,16 +151,17 @@ class SelectingRounds:
 
     def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
         """One round on the samples absorbed so far, and the milestone if one is due."""
-        self.inner.run_round(step_size, n_steps)
-        if self._due(0):
-            self._pass_milestone()
+        with InterruptsDeferred():
+            try:
+                self.inner.run_round(step_size, n_steps)
+            finally:  # an interrupt falls after the round
+                if self._due(0):
+                    self._pass_milestone()
         return self
 
     def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int) -> bool:
         """Choose on this one summary, then rounds until nothing moves."""
-        if self.chooser is not None:
-            with InterruptsDeferred():
-                self._choose()
+        self._choose()
         settled = bool(self.inner.settle(step_size, n_steps, tol, max_rounds))
         self._record()
         self._next = next_milestone(self.inner.n_seen, self.summary.block_size)
