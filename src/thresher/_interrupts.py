@@ -12,7 +12,16 @@ class InterruptsDeferred:
     Call `check` where the state is whole: it lets the handler that was in place see a signal that was held
     back, and the usual one raises KeyboardInterrupt. Leaving the block does the same. Within another such block, the
     outer one does the holding. Outside the main thread, where Python delivers no signals, this does nothing.
+
+    Parameters
+    ----------
+    whole : bool, default=False
+        Whether the block is one piece: checks inside it, also those of blocks within, wait for its end.
     """
+
+    def __init__(self, whole: bool = False) -> None:
+        self._whole = whole
+        self._n_whole = 0  # blocks in one piece that have begun and not ended
 
     def __enter__(self) -> Self:
         self._held: tuple[int, FrameType | None] | None = None
@@ -26,18 +35,22 @@ class InterruptsDeferred:
             elif callable(handler):
                 self._handler = handler
                 signal.signal(signal.SIGINT, self._hold)
+        self._holder._n_whole += self._whole
         return self
+
+    @property
+    def _holder(self) -> "InterruptsDeferred":
+        return self if self._outer is None else self._outer
 
     def _hold(self, signum: int, frame: FrameType | None) -> None:
         self._held = signum, frame
 
     def check(self) -> None:
         """Deliver the signal that was held back, if any."""
-        if self._outer is not None:
-            self._outer.check()
-        elif self._held is not None and self._handler is not None:
-            held, self._held = self._held, None
-            self._handler(*held)
+        holder = self._holder
+        if holder._held is not None and holder._handler is not None and not holder._n_whole:
+            held, holder._held = holder._held, None
+            holder._handler(*held)
 
     def __exit__(
         self,
@@ -45,6 +58,7 @@ class InterruptsDeferred:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._holder._n_whole -= self._whole
         if self._handler is not None:
             signal.signal(signal.SIGINT, self._handler)
         if kind is None:

@@ -107,7 +107,8 @@ class SelectingRounds:
                 finally:  # an interrupt leaves part of the samples out
                     end = start + self.inner.n_seen - before
                     if self.chooser is not None and end > start:
-                        self.chooser.absorb(self.summary, *_cut(samples, start, end))
+                        with InterruptsDeferred(whole=True):
+                            self.chooser.absorb(self.summary, *_cut(samples, start, end))
                 start = end
 
     def _due(self, n_warmup: int) -> bool:
@@ -125,10 +126,11 @@ class SelectingRounds:
         return int(until_round + -(-behind // round_size) * round_size)
 
     def _pass_milestone(self) -> None:
-        if self.summary.weight > 0.0:
-            self._choose()
-        self._record()
-        self._next = next_milestone(self.inner.n_seen, self.summary.block_size)
+        with InterruptsDeferred(whole=True):
+            if self.summary.weight > 0.0:
+                self._choose()
+            self._record()
+            self._next = next_milestone(self.inner.n_seen, self.summary.block_size)
 
     def _choose(self) -> None:
         choice = None if self.chooser is None else self.chooser.choose(self.family, self.summary)
