@@ -33,7 +33,10 @@ def test_coefficients_over_rows(model):
 def test_support_over_rows(model):
     shown = SupportDisplay.from_estimator(model)
     kept_now = {int(name) for name, kept in zip(shown.names, shown.kept[-1], strict=True) if kept}
-    assert kept_now == set(model.milestones_[-1].support)
+    assert kept_now == set(model.support_)
+    waiting = SparseRegressor(n_warmup=500).partial_fit(*SparseLinearStream(40, 4, seed=1).draw(300))
+    SupportDisplay.from_estimator(waiting)
+    CoefficientsDisplay.from_estimator(waiting)
 
 
 def test_criterion_over_sizes(model):

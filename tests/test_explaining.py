@@ -30,6 +30,9 @@ def test_path_holds_the_models_of_every_size(settings):
         np.testing.assert_allclose(path.loss[k], 0.5 * np.mean(residual**2), rtol=1e-9)
         np.testing.assert_allclose(X[:, support].T @ residual, 0.0, atol=1e-7)
     np.testing.assert_array_equal(model.coef_, before)
+    for wrong in (-1, 2.5, True):
+        with pytest.raises(ValueError, match="max_sparsity"):
+            model.path(wrong)
     if settings.get("sparsity") is None:
         np.testing.assert_allclose(path.criterion, model.path().criterion[:7])
         assert model.sparsity_ == np.argmin(model.path().criterion)
@@ -38,7 +41,8 @@ def test_path_holds_the_models_of_every_size(settings):
 def test_split_intervals_use_only_rows_after_the_support_was_frozen():
     X, y = rows(1, 1500, 40)
     model = SparseRegressor().partial_fit(X, y)
-    then = next(m for m in reversed(model.milestones_) if m.n_samples <= 700)
+    then = next(m for m in reversed(model.milestones_) if m.n_samples <= 700 and m.part is not None)
+    assert then.n_samples > 700 / 1.3
     result = model.confidence_intervals(0.9, "split", split_at=700)
     np.testing.assert_array_equal(result.features, then.support)
     A = np.column_stack([np.ones(1500 - then.n_samples), X[then.n_samples :, then.support]])
@@ -53,7 +57,14 @@ def test_split_intervals_use_only_rows_after_the_support_was_frozen():
     with pytest.raises(ValueError, match="no interval for feature 39"):
         model.confidence_intervals(method="split", features=[39])
     with pytest.raises(ValueError, match="method='debiased'"):
-        model.confidence_intervals(method="split", split_at=0)
+        model.confidence_intervals(method="split", split_at=1)
+    for wrong in (0, 2.5, "a", True):
+        with pytest.raises(ValueError, match="split_at"):
+            model.confidence_intervals(method="split", split_at=wrong)
+    for method in ("split", "debiased"):
+        for features in ([True] * 40, [1.5], [[1, 2]]):
+            with pytest.raises(ValueError, match="column numbers"):
+                model.confidence_intervals(method=method, features=features)
     with pytest.raises(ValueError, match="stream the rows"):
         SparseRegressor().fit(X, y).confidence_intervals(method="split")
     with pytest.raises(ValueError, match="method must be"):

@@ -321,11 +321,14 @@ def test_selected_columns_are_the_summary_of_those_columns(dtype):
     columns = [7, 0, 4]
     part = Gram(9, dtype).absorb(X, y, w).select(columns)
     whole = Gram(3).absorb(X[:, columns], y, w)
-    assert (part.n_samples, part.n_features, part.dtype) == (700, 3, np.float64)
+    assert (part.n_samples, part.n_features, part.dtype) == (700, 3, dtype)
     tolerance = {"float64": 1e-12, "float32": 1e-5}[dtype]
     np.testing.assert_allclose(part.comoment(), whole.comoment(), rtol=tolerance, atol=tolerance * 700)
     np.testing.assert_allclose(part.cross_comoment(), whole.cross_comoment(), rtol=1e-9, atol=1e-9)
     earlier = Gram(9, dtype).absorb(X[:300], y[:300], w[:300]).select(columns)
     later = Gram(3).absorb(X[300:, columns], y[300:], w[300:])
+    for wrong, why in (([-1, 0], "does not exist"), ([9], "does not exist"), ([True, False], "column numbers")):
+        with pytest.raises(ValueError, match=why):
+            part.select(wrong)
     left = part.subtract(earlier)
     np.testing.assert_allclose(left.comoment(), later.comoment(), rtol=tolerance, atol=tolerance * 700)

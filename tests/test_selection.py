@@ -2,7 +2,8 @@
 
 import math
 import signal
-from itertools import pairwise
+import warnings
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -54,12 +55,11 @@ def forward(X, y, n_most, centred):
     kind=st.sampled_from(KINDS),
     n=st.integers(15, 90),
     centred=st.booleans(),
-    dtype=st.sampled_from(["float64"]),
 )
-def test_path_is_forward_selection(seed, kind, n, centred, dtype):
+def test_path_is_forward_selection(seed, kind, n, centred):
     X, y = rows(seed, kind, n, 12)
     order, sums = forward(X, y, 8, centred)
-    path = Features(centred).path(Gram(12, dtype).absorb(X, y), 8)
+    path = Features(centred).path(Gram(12).absorb(X, y), 8)
     assert list(path.order) == order
     np.testing.assert_allclose(2.0 * n * path.loss, sums, rtol=1e-8)
     for size in range(1, len(order) + 1):
@@ -311,3 +311,85 @@ def test_an_interrupt_in_the_middle_of_a_choice_loses_nothing(selection, place, 
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     np.testing.assert_array_equal(model.selection_.criterion, expected.selection_.criterion)
     assert [m.n_samples for m in model.milestones_] == [m.n_samples for m in expected.milestones_]
+
+
+def test_prequential_on_a_batch_falls_back_to_the_information_criterion():
+    X, y = rows(13, "correlated", 300, 20)
+    batch = SparseRegressor(selection="prequential").fit(X, y)
+    np.testing.assert_array_equal(batch.support_, SparseRegressor().fit(X, y).support_)
+    assert batch.selection_.method == "ebic"
+    assert len(batch.support_) > 0
+
+
+def test_units_of_the_response_do_not_matter():
+    X, y = rows(14, "correlated", 300, 20)
+    methods = [Ebic(), Folds(one_standard_error=True), Prequential(one_standard_error=True)]
+    for method in methods:
+        plain = SparseRegressor(selection=method).partial_fit(X, y)
+        for unit in (2.0**-300, 2.0**300):
+            scaled = SparseRegressor(selection=method).partial_fit(X, unit * y)
+            np.testing.assert_array_equal(scaled.support_, plain.support_)
+            np.testing.assert_allclose(scaled.coef_, unit * plain.coef_, rtol=1e-9)
+        assert len(plain.support_) > 0
+
+
+def test_a_step_of_ones_own_that_is_too_long_warns_also_if_nothing_is_kept():
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = SparseRegressor(step_size=5.0).partial_fit(rng.standard_normal((300, 6)), rng.standard_normal(300))
+    assert model.n_samples_seen_ == 300
+    assert all("is safe" in str(warning.message) for warning in caught)
+
+
+def test_folds_that_say_nothing_are_left_out():
+    X, y = rows(15, "independent", 120, 10)
+    w = np.ones(120)
+    w[50] = 1e15
+    assert np.isfinite(SparseRegressor(selection="folds").partial_fit(X, y, sample_weight=w).coef_).all()
+    short = SparseRegressor(selection="folds", n_warmup=3).partial_fit(X, y)
+    assert len(short.support_) > 0
+    for wrong in ({"n_folds": 2.5}, {"n_folds": 1}, {"n_samples": -1}):
+        with pytest.raises(ValueError, match="must be"):
+            Folds(**wrong)
+    for wrong in ("x", -1.0, np.nan):
+        with pytest.raises(ValueError, match="gamma"):
+            Ebic(wrong)
+        with pytest.raises(ValueError, match="discount"):
+            Prequential(wrong)
+
+
+def test_single_precision_does_not_split_hairs():
+    """In float32, rounding must not tell a feature from the sum of two others."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((900, 8))
+    X[:, 2] = X[:, 0] + X[:, 1]
+    y = 3.0 * X[:, 0] - 2.0 * X[:, 1] + rng.standard_normal(900)
+    for sparsity in (8, "auto"):
+        model = SparseRegressor(sparsity, dtype="float32").partial_fit(X, y)
+        assert np.count_nonzero(model.coef_[:3]) == 2
+        assert np.abs(model.coef_).max() < 6.0
+
+
+def test_fit_does_not_stop_at_a_decoy():
+    """One column close to the sum of the two that matter: pursuit from zero stays with it, forward selection leaves."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((3000, 30))
+    X = Z.copy()
+    X[:, 2] = (Z[:, 0] + Z[:, 1]) / 2**0.5 * 0.95 + (1 - 0.95**2) ** 0.5 * Z[:, 2]
+    y = X[:, 0] + X[:, 1] + 0.3 * rng.standard_normal(3000)
+    best = min(residual(X, y, pair, True)[0] for pair in combinations(range(6), 2))
+    for settings_ in ({"sparsity": 3}, {"sparsity": 3, "rule": "hard"}, {}):
+        model = SparseRegressor(**settings_).fit(X, y)
+        assert ((y - model.predict(X)) ** 2).sum() <= best * (1.0 + 1e-9)
+
+
+def test_memory_of_milestones_is_bounded():
+    X, y = rows(16, "independent", 20_000, 40)
+    model = SparseRegressor(sparsity=20).partial_fit(X, y)
+    assert sum(m.part is not None for m in model.milestones_) <= 13
+    assert len(model.milestones_) < 200
+    taken = model.milestones_
+    n = len(taken)
+    model.partial_fit(X, y)
+    assert len(taken) == n

@@ -121,6 +121,17 @@ def check_rows(
     return X, np.ascontiguousarray(responses), weights
 
 
+def check_features(features: ArrayLike, n_features: int) -> NDArray[np.intp]:
+    """Column numbers in one dimension, each of which exists."""
+    index = np.atleast_1d(np.asarray(features))
+    if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
+        raise ValueError("features must be column numbers in one dimension; np.flatnonzero turns a mask into them.")
+    outside = (index < 0) | (index >= n_features)
+    if outside.any():
+        raise ValueError(f"Feature {index[outside][0]} does not exist; columns are numbered 0 to {n_features - 1}.")
+    return index.astype(np.intp)
+
+
 def check_coef(coef: ArrayLike, n_features: int) -> Floats:
     """A coefficient vector of the right length."""
     theta = np.asarray(coef, np.float64)

@@ -179,13 +179,14 @@ class SupportDisplay(_Display):
     def from_estimator(cls, estimator: Any, *, n_features: int = 30, ax: Any = None) -> Self:
         """Draw a fitted `SparseRegressor`: the features that were kept at the most milestones, weighed by rows."""
         check_is_fitted(estimator, "milestones_")
-        counts = [m.n_samples for m in estimator.milestones_]
-        spans = np.diff([0, *counts])
+        counts = [*(m.n_samples for m in estimator.milestones_), estimator.n_samples_seen_]
+        supports = [*(m.support for m in estimator.milestones_), estimator.support_]
         rows = np.zeros(estimator.n_features_in_)
-        for span, milestone in zip(spans, estimator.milestones_, strict=True):
-            rows[milestone.support] += span
+        for span, support in zip(np.diff([0, *counts]), supports, strict=True):
+            rows[support] += span
+        rows[estimator.support_] += 1  # also one that has only just come
         features = np.argsort(-rows, kind="stable")[: min(n_features, int(np.count_nonzero(rows)))]
-        kept = np.array([np.isin(features, m.support) for m in estimator.milestones_]).reshape(len(counts), -1)
+        kept = np.array([np.isin(features, support) for support in supports]).reshape(len(counts), -1)
         return cls(counts, kept, _names(estimator, features)).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from thresher._arrays import read_only
-from thresher._checks import check_coef
+from thresher._checks import check_coef, check_features
 from thresher._nodewise import COLLINEAR_SHARE, relaxed_nodewise
 from thresher._threads import one_blas_thread
 from thresher.summaries._correlations import Correlations
@@ -167,16 +167,6 @@ def _intervals(
 def _check_level(level: float) -> None:
     if not 0.0 < level < 1.0:
         raise ValueError(f"level is {level!r}; pass a share between 0 and 1, such as 0.95.")
-
-
-def _check_features(features: ArrayLike, n_features: int) -> Integers:
-    index = np.atleast_1d(np.asarray(features))
-    if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
-        raise ValueError("features must be column numbers in one dimension; np.flatnonzero turns a mask into them.")
-    outside = (index < 0) | (index >= n_features)
-    if outside.any():
-        raise ValueError(f"Feature {index[outside][0]} does not exist; columns are numbered 0 to {n_features - 1}.")
-    return index.astype(np.intp)
 
 
 def _require_variation(varies: NDArray[np.bool_], features: Integers, centred: bool) -> None:
@@ -352,7 +342,7 @@ def debiased_intervals(
           8    0.1048     0.04963  0.007226  0.2024
     """
     _check_level(level)
-    index = _check_features(features, summary.n_features)
+    index = check_features(features, summary.n_features)
     theta = check_coef(coef, summary.n_features)
     support = np.flatnonzero(theta)
     freedom = _degrees_of_freedom(summary, len(support), centred)

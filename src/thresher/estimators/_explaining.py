@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from thresher._checks import check_features, check_positive_integer
 from thresher.diagnostics import Diagnosis, diagnose
 from thresher.inference import Intervals, debiased_intervals, noise_variance, split_intervals
 from thresher.selection.ebic import Ebic
@@ -45,8 +46,6 @@ class Explaining:
     milestones_: list[Any]
     n_samples_seen_: int
     n_features_in_: int
-    fit_intercept: bool
-    standardize: bool
     _rounds: Any
     _solved: Any
 
@@ -63,7 +62,8 @@ class Explaining:
         CoefficientPath
         """
         check_is_fitted(self, "coef_")
-        path = self._rounds.family.path(self.summary_, max_sparsity)
+        most = None if max_sparsity is None else check_positive_integer(max_sparsity, "max_sparsity")
+        path = self._rounds.family.path(self.summary_, most)
         method = self._solved.method if isinstance(self._solved.method, Ebic) else Ebic()
         return CoefficientPath(
             sparsity=path.sizes,
@@ -76,7 +76,7 @@ class Explaining:
     def noise_variance(self) -> float:
         """The variance of the noise: residual sum of squares over n less the coefficients and the intercept."""
         check_is_fitted(self, "coef_")
-        return noise_variance(self.summary_, self.coef_, self.fit_intercept)
+        return noise_variance(self.summary_, self.coef_, self._solved.centred)
 
     def diagnose(self) -> Diagnosis:
         """What could be wrong: too few rows, conditioning, near-twins, constant columns, noise, a support that moves.
@@ -95,8 +95,8 @@ class Explaining:
             self.summary_,
             self.coef_,
             max(int(np.count_nonzero(self.coef_)), 1),
-            self.fit_intercept,
-            self.standardize,
+            self._solved.centred,
+            self._solved.standardized,
             None if names is None else list(names),
             supports,
         )
@@ -142,8 +142,8 @@ class Explaining:
         features : array-like of int or of feature names, optional
             Which coefficients. By default those of the support.
         split_at : int, optional
-            Row count at which ``"split"`` freezes the support: the last milestone at or before it. By default half
-            of the rows.
+            Row count at which ``"split"`` freezes the support: as it was noted last at or before it, which partial_fit
+            does whenever there are a fifth more rows. By default half of the rows.
 
         Returns
         -------
@@ -156,27 +156,26 @@ class Explaining:
         if method == "debiased":
             index = np.flatnonzero(self.coef_) if index is None else index
             names = self._names_of(index)
-            return debiased_intervals(self.summary_, self.coef_, index, level, self.fit_intercept, names=names)
-        at = self.n_samples_seen_ // 2 if split_at is None else split_at
-        frozen = [m for m in self.milestones_ if m.n_samples <= at]
-        if not frozen or frozen[-1].part is None:
-            known = "there is none" if not frozen else "nothing was kept there"
+            return debiased_intervals(self.summary_, self.coef_, index, level, self._solved.centred, names=names)
+        at = self.n_samples_seen_ // 2 if split_at is None else check_positive_integer(split_at, "split_at")
+        frozen = [m for m in self.milestones_ if m.n_samples <= at and m.part is not None]
+        if not frozen:
             raise ValueError(
-                f"Splitting needs a support from before row {at}, and {known}. partial_fit notes the support "
-                "whenever there are a twentieth more rows; give a larger split_at, stream the rows instead of fit, or "
-                "use method='debiased'."
+                f"Splitting needs a support from before row {at}, and there is none. partial_fit notes the support "
+                "whenever there are a fifth more rows, and forgets what is older than an eighth of them; give a larger "
+                "split_at, stream the rows instead of fit, or use method='debiased'."
             )
         then = frozen[-1]
         later = self.summary_.select(then.support).subtract(then.part)
         result = split_intervals(
-            later, level, self.fit_intercept, features=then.support, names=self._names_of(then.support)
+            later, level, self._solved.centred, features=then.support, names=self._names_of(then.support)
         )
         return result if index is None else result.only(index)
 
     def _feature_numbers(self, features: ArrayLike) -> NDArray[np.intp]:
         given = np.atleast_1d(np.asarray(features))
         if given.dtype.kind not in "USO":
-            return given
+            return check_features(given, self.n_features_in_)
         known = {str(name): j for j, name in enumerate(getattr(self, "feature_names_in_", ()))}
         missing = [str(name) for name in given if str(name) not in known]
         if missing:
@@ -185,6 +184,4 @@ class Explaining:
 
     def _names_of(self, index: NDArray[np.intp]) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
-        if names is None or np.any((index < 0) | (index >= len(names))):
-            return None
-        return [str(name) for name in names[index]]
+        return None if names is None else [str(name) for name in names[index]]

@@ -31,7 +31,7 @@ class RowStreaming(Streaming):
         y : array-like
             Responses.
         sample_weight : array-like of shape (n,), optional
-            Non-negative.
+            Non-negative; a weight of two counts a row twice.
 
         Returns
         -------

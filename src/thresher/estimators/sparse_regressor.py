@@ -55,9 +55,11 @@ class SparseRegressor(Explaining, SelectorMixin, RegressorMixin, RowStreaming): 
 
     over *all* rows so far, from summary statistics alone: Algorithm 1 of Yang and Sun (2026), followed by least squares
     on the support, with s chosen from the data: there is nothing to tune. ``fit`` on rows in memory is best-subset
-    selection, like ``abess.LinearRegression()``; ``partial_fit`` reaches the same estimate in one pass.
+    selection by forward selection and pursuit, as ``abess.LinearRegression()`` is by splicing; ``partial_fit`` comes to
+    the same in one pass, up to local minima.
 
-    A row costs d^2 flops in blocks of BLAS-3 plus O(d + K s^2). Memory is 8 d^2 bytes and does not grow.
+    A row costs d^2 flops in blocks of BLAS-3 plus O(d + K s^2). Memory is 8 d^2 bytes and O(s^2), and does not grow but
+    for O(s) at each milestone, of which there are O(log t).
 
     Parameters
     ----------
@@ -132,8 +134,8 @@ class SparseRegressor(Explaining, SelectorMixin, RegressorMixin, RowStreaming): 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. ``fit`` depends on the
     rows but not on their order, to rounding, and ``partial_fit`` may go on from there.
 
-    With ``fit_intercept=False``, ``standardize=False`` and a float `step_size`, the coefficients after each
-    row are the iterates of Algorithm 1 to rounding.
+    With a number for `sparsity`, ``fit_intercept=False``, ``standardize=False`` and a float `step_size`, the
+    coefficients after each row are the iterates of Algorithm 1 to rounding.
 
     References
     ----------
@@ -234,8 +236,10 @@ class SparseRegressor(Explaining, SelectorMixin, RegressorMixin, RowStreaming): 
             groups, limit = self._groups, "groups"
             if len(groups.index) != d:
                 raise ValueError(f"groups has {len(groups.index)} labels and X has {d} columns; give one per column.")
-            if self.rule not in ("auto", "hard") or self.n_steps == "auto":
-                raise ValueError("groups move by hard thresholding in a fixed number of steps; use rule='hard'.")
+            if self.rule not in ("auto", "hard"):
+                raise ValueError(f"groups move by hard thresholding, not by rule={self.rule!r}; use rule='hard'.")
+            if self.n_steps == "auto":
+                raise ValueError("groups take a fixed number of steps; give n_steps a number.")
             d = groups.n_groups
         size, method = None, None
         if isinstance(self.sparsity, str):
@@ -266,7 +270,7 @@ class SparseRegressor(Explaining, SelectorMixin, RegressorMixin, RowStreaming): 
         self.coef_ = self._rounds.coef.flatten()
         self.intercept_ = float(np.squeeze(self._rounds.intercept)) if self.fit_intercept else 0.0
         self.sparsity_ = self._rounds.size
-        self.milestones_ = self._rounds.milestones
+        self.milestones_ = list(self._rounds.milestones)
         self.__dict__.pop("selection_", None)
         if self._rounds.selection is not None:
             self.selection_ = self._rounds.selection

@@ -9,6 +9,7 @@ least-squares solution has zero for it.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.kernels._compile import compiled, compiled_sums
 from thresher.kernels.gram import (
@@ -27,10 +28,11 @@ from thresher.kernels.problem import variance
 from thresher.kernels.step import MOVE, PRODUCT
 from thresher.kernels.working_set import DRIFT, N_KEPT, SIZE, THETA, WorkingSet, keep, local_product
 
-# A feature may enter if this share of its variance is its own, that is, not explained by the members.
-OWN_SHARE = 1e-10
+# A feature may enter if this share of its variance is its own, that is, not explained by the members; more is needed
+# where co-moments are stored in float32.
+OWN_SHARE, OWN_SHARE_SINGLE = 1e-10, 1e-5
 # Members were independent when they entered; when the factor is built anew, only rounding can say otherwise.
-ROUNDING_SHARE = 1e-15
+REBUILT_SHARE = 1e-5  # of the above
 
 
 class Factor(NamedTuple):
@@ -41,6 +43,12 @@ class Factor(NamedTuple):
     members: Integers  # (C,), features in the order in which they entered
     place: Integers  # (d,), one plus the place among the members, or zero
     counts: Integers  # (1,), number of members
+
+
+@compiled
+def own_share(scatter: NDArray[np.floating]) -> float:
+    """The share of its variance that a feature must have of its own, for co-moments stored like these."""
+    return OWN_SHARE if scatter.itemsize == 8 else OWN_SHARE_SINGLE
 
 
 @compiled
@@ -176,7 +184,8 @@ def follow_support(gram: GramArrays, work: WorkingSet, factor: Factor, centred: 
             if place[features[k]] == 0 and features[k] > tried and (slot < 0 or features[k] < features[slot]):
                 slot = k
         tried = features[slot]
-        enter(gram, work, factor, slot, centred, ROUNDING_SHARE if rebuilt else OWN_SHARE)
+        share = own_share(gram.scatter)
+        enter(gram, work, factor, slot, centred, REBUILT_SHARE * share if rebuilt else share)
 
 
 @compiled

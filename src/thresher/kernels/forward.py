@@ -10,7 +10,7 @@ import numpy as np
 
 from thresher.kernels._compile import compiled
 from thresher.kernels.certificate import TIE
-from thresher.kernels.factor import OWN_SHARE
+from thresher.kernels.factor import own_share
 from thresher.kernels.gram import (
     CROSS,
     N_BUFFERED,
@@ -75,13 +75,13 @@ def forward_path(
         whole[j] = weight * variance(moments, totals, j, centred)
         left[j] = whole[j]
         pull[j] = moments[CROSS, j] + moments[SUM_X, j] * along_y + moments[SHIFT_X, j] * along_shift
-    residual = total
+    residual, smallest = total, own_share(gram.scatter)
     best, n_best = weight * np.log(max(residual, PERFECT * total)) + penalty[0], 0
     n = 0
     while n < n_most and residual > PERFECT * total:
         chosen, gain = -1, 0.0
         for j in range(d):
-            if open_[j] and left[j] > OWN_SHARE * whole[j]:
+            if open_[j] and left[j] > smallest * whole[j]:
                 fall = pull[j] * (pull[j] / left[j])
                 if fall > gain * (1.0 + TIE):
                     chosen, gain = j, fall

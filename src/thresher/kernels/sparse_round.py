@@ -180,7 +180,7 @@ def run_round(
                 break
             gain = -(fall + 0.5 * rise)
             if automatic and problem.rule == RECIPROCAL:
-                if not gain > 0.0:
+                if not gain > ROUNDING * (abs(fall) + rise):
                     if n_halved == MOST_HALVINGS:
                         break
                     eta, n_halved = 0.5 * eta, n_halved + 1
@@ -188,16 +188,17 @@ def run_round(
             elif automatic and eta * rise > length * (1.0 + ROUNDING):
                 eta, rejected = on_grid(min(SHRINK * eta, length / rise)), True
                 continue
+            if problem.patient and step > 0 and gain <= ENOUGH * (noise * n_kept / (2.0 * totals[WEIGHT])):
+                done = True
+                break
             if not automatic and -gain > 1e-9 * abs(fall):
                 tallies[N_RISES] += 1
 
-            done = fitted and not changed
-            if problem.patient and step > 0:
-                done |= gain <= ENOUGH * (noise * n_kept / (2.0 * totals[WEIGHT]))
             numbers[LAST_STEP] = eta
             tallies[N_STEPS] += 1
             tallies[N_CERTIFIED] += certified
-            if done:
+            if fitted and not changed:
+                done = True
                 break
             if changed:
                 exchanged = False

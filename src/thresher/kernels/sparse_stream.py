@@ -20,9 +20,6 @@ from thresher.kernels.progress import N_AT_ROUND, N_PENDING, N_ROUNDS
 from thresher.kernels.sparse_round import run_round
 from thresher.kernels.working_set import N_KEPT, SIZE, STALE, WorkingSet, follow_row
 
-# Places in the array `watch`: a number that stands for the support, and the round that last changed it.
-TRACE, CHANGED_AT = 0, 1
-
 
 @compiled
 def best_intercept(moments: Floats, totals: Floats, coef: Floats, features: Integers, n_kept: int) -> float:
@@ -38,17 +35,11 @@ def best_intercept(moments: Floats, totals: Floats, coef: Floats, features: Inte
 
 
 @compiled
-def note_support(features: Integers, n_kept: int, n_rounds: int, held: Floats, watch: Integers) -> None:
-    """Remember which features a round kept, and when that was last not what the round before kept.
-
-    HELD counts round t for t, so that recent rounds count for more.
-    """
-    trace = 0
+def note_support(features: Integers, n_kept: int, n_rounds: int, held: Floats, held_total: Floats) -> None:
+    """Remember which features a round kept: round t counts for t, so that recent rounds count for more."""
+    held_total[0] += n_rounds
     for k in range(n_kept):
         held[features[k]] += n_rounds
-        trace += (features[k] + 1) * ((features[k] + 1) * 2654435761 + 40503)  # in any order
-    if trace != watch[TRACE]:
-        watch[TRACE], watch[CHANGED_AT] = trace, n_rounds
 
 
 @compiled
@@ -69,7 +60,7 @@ def run_rows(
     tallies: Integers,
     progress: Integers,
     held: Floats,
-    watch: Integers,
+    held_total: Floats,
 ) -> None:
     """Absorb rows that fit in the buffer, with a round after every `round_size` of them.
 
@@ -94,7 +85,7 @@ def run_rows(
                 progress[N_ROUNDS] += 1
                 progress[N_PENDING] = 0
                 progress[N_AT_ROUND] = counts[N_SAMPLES]
-                note_support(features, status[N_KEPT], progress[N_ROUNDS], held, watch)
+                note_support(features, status[N_KEPT], progress[N_ROUNDS], held, held_total)
                 if problem.centred:
                     intercept[0] = best_intercept(moments, totals, coef, features, status[N_KEPT])
         elif problem.centred and progress[N_ROUNDS] == 0:

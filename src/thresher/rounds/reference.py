@@ -115,7 +115,8 @@ def falling_step(theta: Floats, gradient: Gradient, sparsity: Sparsity) -> Float
     eta = first_try(theta, g, gradient, sparsity, False)
     for _ in range(MOST_HALVINGS + 1 if eta > 0.0 else 0):
         move = sparsity.project(theta - eta * g) - theta
-        if float(move.ravel() @ g.ravel()) + 0.5 * curvature(move, gradient) < 0.0:
+        fall, rise = float(move.ravel() @ g.ravel()), curvature(move, gradient)
+        if -(fall + 0.5 * rise) > ROUNDING * (abs(fall) + rise):
             return theta + move
         eta *= 0.5
     return theta

@@ -20,7 +20,6 @@ from thresher.kernels.sparse_round import (
     N_STEPS,
     N_TALLIES,
 )
-from thresher.kernels.sparse_stream import CHANGED_AT
 from thresher.kernels.step import N_SLOT_ROWS
 from thresher.kernels.working_set import OUTSIDE, STALE, WorkingSet
 from thresher.rounds.progress import Progress
@@ -104,7 +103,7 @@ class SparseRounds(Progress):
         self._numbers = np.zeros(4)
         self._tallies = np.zeros(N_TALLIES, np.int64)
         self._held = np.zeros(d)
-        self._watch = np.zeros(2, np.int64)
+        self._held_total = np.zeros(1)
         self._n_followed = -1  # rows of the summary that the working set describes
 
     @property
@@ -164,7 +163,7 @@ class SparseRounds(Progress):
                     self._tallies,
                     self._progress,
                     self._held,
-                    self._watch,
+                    self._held_total,
                 )
                 if self.gram.fold_if_full():
                     self._work.counts[STALE] = 1
@@ -191,7 +190,7 @@ class SparseRounds(Progress):
             self.count_round()
             self._update_intercept()
             support = np.flatnonzero(self.coef)
-            sparse_stream.note_support(support, len(support), self.n_rounds, self._held, self._watch)
+            sparse_stream.note_support(support, len(support), self.n_rounds, self._held, self._held_total)
         return self
 
     def _update_intercept(self) -> None:
@@ -239,7 +238,7 @@ class SparseRounds(Progress):
         if isinstance(other, SparseRounds):
             self._tallies[:] = other._tallies
             self._held[:] = other._held
-            self._watch[:] = other._watch
+            self._held_total[:] = other._held_total
         return self
 
     def start_from(self, coef: Floats) -> Self:
@@ -252,12 +251,8 @@ class SparseRounds(Progress):
     @property
     def stability(self) -> Floats:
         """The share of rounds that kept each feature, round t counting for t."""
-        return self._held / max(self.n_rounds * (self.n_rounds + 1) / 2.0, 1.0)
-
-    @property
-    def changed_at(self) -> int:
-        """The last round that changed the support; zero if none did."""
-        return int(self._watch[CHANGED_AT])
+        share: Floats = self._held / max(float(self._held_total[0]), 1.0)
+        return share
 
     def _follow_summary(self) -> None:
         """Start over from the summary if rows were absorbed behind our back."""

@@ -47,7 +47,7 @@ def safe_step(second_moment: Floats, scale: Floats, sparsity: int) -> float:
     submatrix at once. Columns of scale zero cannot move and do not count.
     """
     d = len(second_moment)
-    width, bound = min(2 * sparsity, d), 0.0
+    width, bound = min(2 * max(sparsity, 1), d), 0.0
     unit = np.divide(1.0, scale, out=np.zeros(d), where=scale > 0.0)
     for start in range(0, d, 64):
         rows = np.abs(second_moment[start : start + 64] * unit) * unit[start : start + 64, None]

@@ -1,6 +1,7 @@
 """Choosing a size by an information criterion."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ class Ebic(Method):
     .. math:: n \log(\mathrm{RSS}_k / n) + \mathrm{df}_k \log n + 2 \gamma \log \tbinom dk
 
     The last term pays for having searched among all models of k features; with :math:`\gamma = 0` it is the BIC.
-    For ranks there is nothing to search, df is r (d1 + d2 - r), and the last term is zero. Memory is nothing beyond
-    the summary.
+    Rows count by their weights, a weight of two twice. For ranks there is nothing to search, df is r (d1 + d2 - r), and
+    the last term is zero. Memory is nothing beyond the summary.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class Ebic(Method):
     gamma: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.gamma < np.inf:
+        if not (isinstance(self.gamma, Real) and 0.0 <= self.gamma < np.inf):
             raise ValueError(f"gamma must be a number, at least 0, got {self.gamma!r}")
 
     def criterion(self, path: Path) -> Floats:
@@ -55,6 +56,12 @@ class Ebic(Method):
         fit = path.weight * np.log(residual)
         result: Floats = fit + path.freedom * np.log(max(path.weight, 1.0)) + 2.0 * self.gamma * path.log_models
         return result
+
+    def select(self, path: Path, n_samples: int) -> Selection:
+        """The choice on a path."""
+        criterion = self.criterion(path)
+        chosen = smallest_minimiser(path.sizes, criterion)
+        return Selection("ebic", path.sizes, criterion, None, chosen, n_samples)
 
     def chooser(self, n_warmup: int) -> Chooser:
         """A chooser that forgets every choice."""
@@ -67,6 +74,4 @@ class _EbicChooser(Chooser):
 
     def choose(self, family: Family, summary: Any) -> tuple[Path, Selection]:
         path = family.path(summary)
-        criterion = self.method.criterion(path)
-        chosen = smallest_minimiser(path.sizes, criterion)
-        return path, Selection("ebic", path.sizes, criterion, None, chosen, summary.n_samples)
+        return path, self.method.select(path, summary.n_samples)

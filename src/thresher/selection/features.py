@@ -121,6 +121,15 @@ class Features(Family):
             centred=self.centred,
         )
 
+    def largest(self, summary: Gram) -> int:
+        """The largest size that there is."""
+        return summary.n_features
+
+    def candidate(self, summary: Gram, size: int) -> Floats:
+        """The candidate of forward selection; a shorter one, if features are collinear."""
+        path = self.path(summary, size)
+        return path.coef(int(path.sizes[-1]))
+
     def new_rounds(self, summary: Gram, size: int) -> SparseRounds:
         """Rounds with `size` features."""
         return SparseRounds(summary, size, self.centred, self.standardized, rule=self.rule, patient=self.patient)

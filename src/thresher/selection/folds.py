@@ -6,13 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._checks import check_positive_integer
 from thresher.selection.criteria import Chooser, Method, Selection, smallest_minimiser
+from thresher.selection.ebic import Ebic
 from thresher.selection.path import Family, Path
 
 Floats = NDArray[np.float64]
 
 # Cross-validation is costly: it is repeated when rows have grown by one in so many.
 GROWTH = 4
+# An initial batch with fewer rows per fold than this is too short to choose for good.
+FEWEST = 20
+# A fold, or all others, that weighs less than this share of all says nothing.
+LEAST_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -22,8 +28,8 @@ class Folds(Method):
     Row t belongs to fold t mod F. The summary of all rows minus that of a fold is what training without the fold
     needs, and the fold's own summary gives the test error of every candidate: the numbers that refitting on the rows
     themselves gives. While the folds live, memory is F + 1 summaries and a row is folded twice. Then they are let go
-    and the size stays: at the end of the initial batch if there is one (``n_warmup > 0``), otherwise after
-    `n_samples` rows, with a new choice whenever there are a quarter more until then.
+    and the size stays: at the end of the initial batch if there is one (``n_warmup > 0``; of at least 20 rows per
+    fold), otherwise after `n_samples` rows, with a new choice whenever there are a quarter more until then.
 
     Parameters
     ----------
@@ -43,12 +49,13 @@ class Folds(Method):
     one_standard_error: bool = False
 
     def __post_init__(self) -> None:
-        if self.n_folds < 2:
+        if check_positive_integer(self.n_folds, "n_folds") < 2:
             raise ValueError(f"n_folds must be at least 2, got {self.n_folds!r}")
+        check_positive_integer(self.n_samples, "n_samples")
 
     def chooser(self, n_warmup: int) -> Chooser:
         """A chooser with empty folds."""
-        return FoldsChooser(self, n_warmup or self.n_samples)
+        return FoldsChooser(self, max(n_warmup, FEWEST * self.n_folds) if n_warmup else self.n_samples)
 
 
 class FoldsChooser(Chooser):
@@ -90,17 +97,18 @@ class FoldsChooser(Chooser):
             return None
         self.check(summary)
         path = family.path(summary)
-        used = [fold for fold in self.folds if 0.0 < fold.weight < summary.weight]
+        least = LEAST_SHARE * summary.weight
+        used = [fold for fold in self.folds if least < fold.weight < summary.weight - least]
+        if len(used) < 2:
+            return path, Ebic().select(path, summary.n_samples)
         errors = np.full((len(used), len(path.sizes)), np.inf)
         for error, fold in zip(errors, used, strict=True):
             without = family.path(summary.subtract(fold), int(path.sizes[-1]))
             error[: len(without.sizes)] = 2.0 * family.loss_elsewhere(without, fold)
-        if len(used) < 2:
-            criterion, spread = np.arange(len(path.sizes), dtype=float), np.zeros(len(path.sizes))
-        else:
-            with np.errstate(invalid="ignore"):
-                criterion = errors.mean(axis=0)
-                spread = errors.std(axis=0, ddof=1) / np.sqrt(len(used))
+        unit = max(float(errors[:, 0].max()), np.finfo(np.float64).tiny)  # so that squares stay in range
+        with np.errstate(invalid="ignore"):
+            criterion = errors.mean(axis=0)
+            spread = unit * ((errors / unit).std(axis=0, ddof=1) / np.sqrt(len(used)))
         best = int(np.argmin(criterion))
         allowance = float(spread[best]) if self.method.one_standard_error else 0.0
         chosen = smallest_minimiser(path.sizes, criterion, allowance)

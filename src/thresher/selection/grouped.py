@@ -142,6 +142,15 @@ class GroupedFeatures(Family):
         basis: Floats = unit[:, None] * vectors[:, own] / np.sqrt(values[own])
         return basis
 
+    def largest(self, summary: Gram) -> int:
+        """The largest size that there is."""
+        return self.groups.n_groups
+
+    def candidate(self, summary: Gram, size: int) -> Floats:
+        """The candidate of forward selection; a shorter one, if features are collinear."""
+        path = self.path(summary, size)
+        return path.coef(int(path.sizes[-1]))
+
     def new_rounds(self, summary: Gram, size: int) -> Any:
         """Rounds with `size` groups."""
         if size == 0:

@@ -47,6 +47,14 @@ class Family(ABC):
         """Candidates of all sizes worth considering; of sizes up to `n_most`, if given."""
 
     @abstractmethod
+    def largest(self, summary: Any) -> int:
+        """The largest size that there is."""
+
+    def candidate(self, summary: Any, size: int) -> Floats | None:
+        """An estimate of this size to compare with, if one comes cheaply."""
+        return None
+
+    @abstractmethod
     def new_rounds(self, summary: Any, size: int) -> Any:
         """Rounds at a size."""
 

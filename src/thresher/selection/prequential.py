@@ -1,12 +1,14 @@
 """Choosing a size by how well each predicted rows before it saw them."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.selection.criteria import Chooser, Method, Selection
+from thresher.selection.ebic import Ebic
 from thresher.selection.path import Family, Path
 
 Floats = NDArray[np.float64]
@@ -18,7 +20,8 @@ class Prequential(Method):
 
     A period ends at a milestone of the stream. The squared errors of all candidates over the period follow exactly from
     the difference of two small summaries of the features on the path, so that no row is kept and memory is one Gram and
-    O(s^2). Errors of earlier periods count less, by a factor of `discount` per period.
+    O(s^2). Errors of earlier periods count less, by a factor of `discount` per period. Until a period has been scored,
+    and so for ``fit`` on a batch, the extended BIC chooses.
 
     Parameters
     ----------
@@ -36,7 +39,7 @@ class Prequential(Method):
     one_standard_error: bool = False
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.discount <= 1.0:
+        if not (isinstance(self.discount, Real) and 0.0 < self.discount <= 1.0):
             raise ValueError(f"discount must be above 0 and at most 1, got {self.discount!r}")
 
     def chooser(self, n_warmup: int) -> Chooser:
@@ -57,9 +60,13 @@ class _PrequentialChooser(Chooser):
         if self.path is not None:
             self._score(family, self.path, summary)
         path = family.path(summary)
+        self.path, self.then = path, family.part(path, summary)
+        if not self.weights:
+            return path, Ebic().select(path, summary.n_samples)
         errors, weights = self._table(len(path.sizes))
-        total = weights.sum()
-        criterion = (errors.sum(axis=0) / total) if total > 0.0 else np.arange(len(path.sizes), dtype=float)
+        unit = max(float(errors[:, 0].max()), np.finfo(np.float64).tiny)  # so that squares stay in range
+        errors, total = errors / unit, weights.sum()
+        criterion = errors.sum(axis=0) / total
         best = int(np.argmin(criterion))
         spread = np.zeros(len(path.sizes))
         if len(weights) > 1:
@@ -67,8 +74,7 @@ class _PrequentialChooser(Chooser):
             spread = np.sqrt((excess**2).sum(axis=0)) / total
         close = criterion <= criterion[best] + spread * self.method.one_standard_error
         chosen = int(path.sizes[np.argmax(close | (criterion <= criterion[best] * (1.0 + 1e-12)))])
-        self.path, self.then = path, family.part(path, summary)
-        return path, Selection("prequential", path.sizes, criterion, spread, chosen, summary.n_samples)
+        return path, Selection("prequential", path.sizes, unit * criterion, unit * spread, chosen, summary.n_samples)
 
     def _score(self, family: Family, path: Path, summary: Any) -> None:
         period = family.part(path, summary).subtract(self.then)

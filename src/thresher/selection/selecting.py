@@ -1,6 +1,6 @@
 """Rounds whose size is chosen from the data, and a short memory of how they went."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,10 @@ from thresher.selection.criteria import Chooser, Selection
 from thresher.selection.path import Family
 
 Floats = NDArray[np.float64]
+
+
+# Summaries of the support are kept at milestones this factor apart, back to this share of the samples.
+PARTS_APART, OLDEST_PART = 1.2, 0.125
 
 
 def next_milestone(n_seen: int, block: int) -> int:
@@ -39,7 +43,7 @@ class Milestone:
     values : ndarray
         Those coefficients.
     part : summary or None
-        The summary of the features in the support.
+        The summary of the features in the support; kept for some of the recent milestones.
     """
 
     n_samples: int
@@ -138,18 +142,28 @@ class SelectingRounds:
             return
         path, self.selection = choice
         size = self.selection.chosen
-        if size != self.size:
+        changed = size != self.size
+        if changed:
             self.inner = self.family.new_rounds(self.summary, size).adopt(self.inner)
             self.size = size
-        self.inner.start_from(path.coef(size))
+        loss = path.loss[np.searchsorted(path.sizes, size)]
+        if changed or loss < self.family.loss(self.summary, self.inner.coef) * (1.0 - 1e-12):
+            self.inner.start_from(path.coef(size))
 
     def _record(self) -> None:
-        coef = self.inner.coef.reshape(-1)
+        coef, n_seen = self.inner.coef.reshape(-1), self.inner.n_seen
         support = np.flatnonzero(coef)
-        part = self.summary.select(support) if len(support) and hasattr(self.summary, "select") else None
-        self.milestones.append(
-            Milestone(self.inner.n_seen, self.inner.n_rounds, self.size, support, coef[support], part)
-        )
+        # A few parts, from the last seven eighths of the samples, so that memory is O(s^2).
+        held = [i for i, m in enumerate(self.milestones) if m.part is not None]
+        for i in held:
+            if self.milestones[i].n_samples < n_seen * OLDEST_PART:
+                self.milestones[i] = replace(self.milestones[i], part=None)
+        part = None
+        if len(support) and hasattr(self.summary, "select"):
+            last = self.milestones[held[-1]].n_samples if held else 0
+            if n_seen >= PARTS_APART * last:
+                part = self.summary.select(support)
+        self.milestones.append(Milestone(n_seen, self.inner.n_rounds, self.size, support, coef[support], part))
 
     def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
         """One round on the samples absorbed so far, and the milestone if one is due."""
@@ -165,8 +179,26 @@ class SelectingRounds:
         """Choose on this one summary, then rounds until nothing moves."""
         self._choose()
         settled = bool(self.inner.settle(step_size, n_steps, tol, max_rounds))
+        if self.chooser is None and isinstance(step_size, str):
+            settled = self._try_candidate(step_size, n_steps, tol, max_rounds, settled)
         self._record()
         self._next = next_milestone(self.inner.n_seen, self.summary.block_size)
+        return settled
+
+    def _try_candidate(
+        self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int, settled: bool
+    ) -> bool:
+        """Settle from the family's candidate as well, and stay where the loss is lower."""
+        candidate = self.family.candidate(self.summary, self.size)
+        if candidate is None:
+            return settled
+        first = self.inner.coef.copy()
+        loss = self.family.loss(self.summary, first)
+        self.inner.start_from(candidate)
+        again = bool(self.inner.settle(step_size, n_steps, tol, max_rounds))
+        if self.family.loss(self.summary, self.inner.coef) < loss * (1.0 - 1e-12):
+            return again
+        self.inner.start_from(first)
         return settled
 
     def adopt(self, other: "SelectingRounds") -> Self:
@@ -179,7 +211,7 @@ class SelectingRounds:
             else:
                 self.chooser.check(self.summary)
                 self._next = 1
-            self.size = other.size if alike else min(other.size, 1)
+            self.size = min(other.size if alike else 1, self.family.largest(self.summary))
             self.inner = self.family.new_rounds(self.summary, self.size)
         self.inner.adopt(other.inner)
         return self

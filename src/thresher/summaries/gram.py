@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.linalg import blas
 
 from thresher._arrays import add_outer, read_only
-from thresher._checks import check_coef, check_positive_integer, check_rows
+from thresher._checks import check_coef, check_features, check_positive_integer, check_rows
 from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
 from thresher.kernels import gram as kernel
@@ -328,8 +328,8 @@ class Gram:
 
     def select(self, features: ArrayLike) -> "Gram":
         """The summary of the same rows with only these columns, in this order, as a new object."""
-        index = np.asarray(features, np.intp).reshape(-1)
-        result = Gram(len(index))
+        index = check_features(features, self.n_features)
+        result = Gram(len(index), self.dtype)
         selected(self._arrays, index, result._arrays)
         return result
 
