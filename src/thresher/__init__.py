@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from thresher.estimators.reduced_rank_regressor import ReducedRankRegressor
     from thresher.estimators.sparse_regressor import SparseRegressor
     from thresher.selection.ebic import Ebic
+    from thresher.selection.edge import Edge
     from thresher.selection.folds import Folds
     from thresher.selection.prequential import Prequential
     from thresher.sparsity.cardinality import Cardinality
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Cardinality": "thresher.sparsity.cardinality",
     "Ebic": "thresher.selection.ebic",
+    "Edge": "thresher.selection.edge",
     "Entries": "thresher.summaries.entries",
     "Folds": "thresher.selection.folds",
     "Gram": "thresher.summaries.gram",
@@ -40,6 +42,7 @@ _HOMES = {
 __all__ = [
     "Cardinality",
     "Ebic",
+    "Edge",
     "Entries",
     "Folds",
     "Gram",

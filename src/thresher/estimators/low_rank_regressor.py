@@ -1,27 +1,28 @@
 """Streaming regression on matrices, with a coefficient matrix of low rank."""
 
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._memory import require_bytes
-from thresher.estimators._rank import DEFAULT_RANK, checked_rank, checked_shape
+from thresher.estimators._ranked import Ranked
 from thresher.estimators._rows import RowStreaming
-from thresher.rounds.dense import DenseRounds
+from thresher.estimators._shape import checked_shape
 from thresher.rounds.step_size import StepSize
+from thresher.selection.criteria import Method
+from thresher.selection.selecting import SelectingRounds
+from thresher.selection.sensing import SensingRanks
 from thresher.sparsity.rank import Rank
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
 
 
-class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
+class LowRankRegressor(RegressorMixin, Ranked, RowStreaming):  # type: ignore[misc]
     r"""Regression on d1 x d2 matrices with a coefficient matrix of rank at most r, kept current while data stream in.
 
     After every sample it takes a few projected gradient steps towards
@@ -39,8 +40,13 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
 
     Parameters
     ----------
-    rank : int, default=5
-        Rank of the coefficient matrix, r. Over-specify it a little.
+    rank : int or "auto", default="auto"
+        Rank of the coefficient matrix, r. ``"auto"`` chooses it from the data, anew whenever there are a quarter
+        more samples.
+    selection : {"edge", "ebic", "folds", "prequential"} or an Edge, Ebic, Folds or Prequential, default="edge"
+        How ``"auto"`` chooses: a further rank must explain more than it could make of noise; by the BIC, which wants
+        more; by exact cross-validation in the early rounds; or by how well each rank predicts the next samples. The
+        last two keep more summaries.
     shape : tuple of int, optional
         Shape (d1, d2) of the matrices, if they are given as rows of d1 d2 numbers.
     n_steps : int, default=5
@@ -68,7 +74,11 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
     intercept_ : float
         Intercept; 0.0 if ``fit_intercept=False``.
     rank_ : int
-        The r in use.
+        The r in use: the one chosen, or `rank`.
+    selection_ : Selection
+        The last choice of r and its criterion for every r, with ``rank="auto"``.
+    milestones_ : list of Milestone
+        Samples, rounds and r whenever there were a quarter more samples.
     step_size_ : float
         The last step taken.
     n_samples_seen_, n_rounds_ : int
@@ -102,7 +112,9 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
     >>> truth = np.outer([1.0, -2.0, 0.5], [1.0, 0.0, 1.0, 2.0])
     >>> X = rng.standard_normal((400, 3, 4))
     >>> y = (X * truth).sum(axis=(1, 2)) + 0.01 * rng.standard_normal(400)
-    >>> model = LowRankRegressor(rank=1).partial_fit(X, y)
+    >>> model = LowRankRegressor().partial_fit(X, y)
+    >>> model.rank_
+    1
     >>> model.coef_.round(1) + 0.0
     array([[ 1. ,  0. ,  1. ,  2. ],
            [-2. ,  0. , -2. , -4. ],
@@ -110,8 +122,7 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RowStreaming._parameter_constraints,
-        "rank": [Interval(Integral, 1, None, closed="left")],
+        **Ranked._parameter_constraints,
         "shape": [tuple, list, None],
         "fit_intercept": ["boolean"],
     }
@@ -120,8 +131,9 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
 
     def __init__(
         self,
-        rank: int = DEFAULT_RANK,
+        rank: int | str = "auto",
         *,
+        selection: str | Method = "edge",
         shape: tuple[int, int] | None = None,
         n_steps: int = 5,
         step_size: StepSize = "auto",
@@ -132,6 +144,7 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
         max_iter: int = 1000,
     ) -> None:
         self.rank = rank
+        self.selection = selection
         self.shape = shape
         self.n_steps = n_steps
         self.step_size = step_size
@@ -194,13 +207,20 @@ class LowRankRegressor(RegressorMixin, RowStreaming):  # type: ignore[misc]
         asked = checked_shape(self.shape)
         if asked is not None and asked != self._shape:
             raise ValueError(f"shape={asked} contradicts the matrices seen so far, of shape {self._shape}.")
-        return checked_rank(self.rank, min(self._shape)), bool(self.fit_intercept)
+        return *self._asked(min(self._shape)), bool(self.fit_intercept)
 
-    def _new_rounds(self) -> DenseRounds:
-        self.rank_, centred = self._solved
-        return DenseRounds(self.summary_, Rank(self.rank_, self._shape), centred, False)
+    def _summarise(self, rows: Any, responses: Any, weights: Any) -> Any:
+        return self._see_rows(super()._summarise(rows, responses, weights), rows, responses, weights)
+
+    def _family(self) -> SensingRanks:
+        return SensingRanks(self._shape, self._solved[-1])
+
+    def _new_rounds(self) -> SelectingRounds:
+        return self._selecting(*self._solved[:2])
 
     def _publish_estimate(self) -> None:
+        self._publish_choice()
+        self.rank_ = self._rounds.size
         self.coef_ = self._rounds.coef.copy()
         self.intercept_ = float(self._rounds.intercept[0]) if self.fit_intercept else 0.0
 

@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from thresher._memory import require_bytes
 from thresher._warnings import warn_caller
 from thresher.estimators._ids import IdMap, are_ids, as_ids
-from thresher.estimators._rank import DEFAULT_RANK, checked_rank, checked_shape
-from thresher.estimators._streaming import Streaming
-from thresher.rounds.entries import EntriesRounds
+from thresher.estimators._ranked import Ranked
+from thresher.estimators._shape import checked_shape
 from thresher.rounds.step_size import StepSize
+from thresher.selection.completion import CompletionRanks
+from thresher.selection.criteria import Criterion, Method
+from thresher.selection.selecting import SelectingRounds
 from thresher.summaries.entries import Entries, Indices, check_entries, check_indices
 
 Floats = NDArray[np.float64]
@@ -34,7 +36,7 @@ class Shown(NamedTuple):
     seen: dict[str, NDArray[np.bool_]]
 
 
-class MatrixCompleter(Streaming):
+class MatrixCompleter(Ranked):
     r"""The unobserved entries of a matrix of low rank, kept current while observations stream in.
 
     After every block of observations :math:`(i_t, j_t, v_t)` it takes a few projected gradient steps towards
@@ -49,8 +51,10 @@ class MatrixCompleter(Streaming):
 
     Parameters
     ----------
-    rank : int, default=5
-        Rank of the matrix, r.
+    rank : int or "auto", default="auto"
+        Rank of the matrix, r. ``"auto"`` chooses it from the data, anew whenever there are a quarter more observations.
+    selection : {"edge", "ebic"} or an Edge or Ebic, default="edge"
+        How ``"auto"`` chooses: a further rank must explain more than it could make of noise; or by the BIC.
     shape : tuple of int, optional
         (d1, d2). Without it the matrix grows with the indices, or with new ids.
     offsets : bool, default=False
@@ -87,7 +91,11 @@ class MatrixCompleter(Streaming):
     row_ids_, col_ids_ : list
         Ids in the order of rows and columns, if ids were given.
     rank_ : int
-        The r in use.
+        The r in use: the one chosen, or `rank`.
+    selection_ : Selection
+        The last choice of r and its criterion for every r, with ``rank="auto"``.
+    milestones_ : list of Milestone
+        Observations, rounds and r whenever there were a quarter more observations.
     step_size_ : float
         The last step taken.
     n_samples_seen_, n_rounds_ : int
@@ -125,8 +133,7 @@ class MatrixCompleter(Streaming):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Streaming._parameter_constraints,
-        "rank": [Interval(Integral, 1, None, closed="left")],
+        **Ranked._parameter_constraints,
         "shape": [tuple, list, None],
         "offsets": ["boolean"],
         "shrink": ["boolean"],
@@ -137,8 +144,9 @@ class MatrixCompleter(Streaming):
 
     def __init__(
         self,
-        rank: int = DEFAULT_RANK,
+        rank: int | str = "auto",
         *,
+        selection: str | Method = "edge",
         shape: tuple[int, int] | None = None,
         offsets: bool = False,
         shrink: bool = True,
@@ -150,6 +158,7 @@ class MatrixCompleter(Streaming):
         max_iter: int = 1000,
     ) -> None:
         self.rank = rank
+        self.selection = selection
         self.shape = shape
         self.offsets = offsets
         self.shrink = shrink
@@ -255,13 +264,19 @@ class MatrixCompleter(Streaming):
         asked = checked_shape(self.shape)
         if asked is not None and asked != self.summary_.shape:
             raise ValueError(f"shape={asked} contradicts the matrix so far, of shape {self.summary_.shape}.")
-        rank = int(self.rank) if asked is None else checked_rank(self.rank, min(asked))
-        return rank, bool(self.offsets), asked is None
+        rank, method = self._asked(None if asked is None else min(asked))
+        if method is not None and not isinstance(method, Criterion):
+            raise ValueError(f"selection={self.selection!r} holds observations out; use 'edge' or 'ebic' here.")
+        return rank, method, bool(self.offsets), asked is None
 
-    def _new_rounds(self) -> EntriesRounds:
-        return EntriesRounds(self.summary_, *self._solved)
+    def _family(self) -> CompletionRanks:
+        return CompletionRanks(*self._solved[2:])
+
+    def _new_rounds(self) -> SelectingRounds:
+        return self._selecting(*self._solved[:2])
 
     def _publish_estimate(self) -> None:
+        self._publish_choice()
         # The rest of the fitted attributes are computed when asked for: that takes as long as many observations.
         self.summary_ = self._rounds.summary
         self.rank_ = min(self._rounds.rank, *self.summary_.shape)

@@ -11,18 +11,20 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._warnings import warn_caller
-from thresher.estimators._rank import DEFAULT_RANK, checked_rank
+from thresher.estimators._ranked import Candidates, Ranked
 from thresher.estimators._rows import RowStreaming
-from thresher.rounds.dense import DenseRounds
 from thresher.rounds.step_size import StepSize
-from thresher.sparsity.groups import Groups
+from thresher.selection.criteria import Method
+from thresher.selection.ranks import RankPath
+from thresher.selection.responses import ResponseRanks, ResponseRows
+from thresher.selection.selecting import SelectingRounds
 from thresher.sparsity.rank import Rank
 from thresher.summaries.multiresponse import MultiResponse
 
 Floats = NDArray[np.float64]
 
 
-class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, RowStreaming):  # type: ignore[misc]
+class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreaming):  # type: ignore[misc]
     r"""Linear regression of q responses on p features through few directions, kept current while rows stream in.
 
     After every row it takes a few projected gradient steps towards
@@ -38,8 +40,12 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, RowStreaming):  # t
 
     Parameters
     ----------
-    rank : int, default=5
-        Rank of the coefficients, r. Over-specify it a little.
+    rank : int or "auto", default="auto"
+        Rank of the coefficients, r. ``"auto"`` chooses it from the data, anew whenever there are a tenth more rows.
+    selection : {"edge", "ebic", "folds", "prequential"} or an Edge, Ebic, Folds or Prequential, default="edge"
+        How ``"auto"`` chooses: a further rank must explain more than it could make of noise; by the BIC, which wants
+        more; by exact cross-validation in the early rounds; or by how well each rank predicts the next rows. The
+        last two keep more summaries.
     row_sparsity : int, optional
         Keep this many features for all responses together, instead of a low rank; more than there are means all.
     n_steps : int, default=5
@@ -70,7 +76,11 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, RowStreaming):  # t
     intercept_ : ndarray of shape (q,), or float
         Intercepts; zero if ``fit_intercept=False``.
     rank_ : int
-        The r in use; the smaller of p and q with `row_sparsity`.
+        The r in use: the one chosen, or `rank`; the smaller of p and q with `row_sparsity`.
+    selection_ : Selection
+        The last choice of r and its criterion for every r, with ``rank="auto"``.
+    milestones_ : list of Milestone
+        Rows, rounds and r whenever there were a tenth more rows.
     support_ : ndarray of int
         Sorted indices of the features with coefficients.
     step_size_ : float
@@ -107,7 +117,9 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, RowStreaming):  # t
     >>> B = np.outer([1.0, 2.0, 0.0], [1.0, -1.0])
     >>> X = rng.standard_normal((500, 3))
     >>> Y = X @ B + 3.0 + 0.1 * rng.standard_normal((500, 2))
-    >>> model = ReducedRankRegressor(rank=1).partial_fit(X, Y)
+    >>> model = ReducedRankRegressor().partial_fit(X, Y)
+    >>> model.rank_
+    1
     >>> model.coef_.round(1) + 0.0
     array([[ 1.,  2.,  0.],
            [-1., -2.,  0.]])
@@ -116,19 +128,20 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, RowStreaming):  # t
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RowStreaming._parameter_constraints,
-        "rank": [Interval(Integral, 1, None, closed="left")],
+        **Ranked._parameter_constraints,
         "row_sparsity": [Interval(Integral, 1, None, closed="left"), None],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
     }
     _summary_type = MultiResponse
     _one_response: bool
+    _parts = 10  # a path is in closed form
 
     def __init__(
         self,
-        rank: int = DEFAULT_RANK,
+        rank: int | str = "auto",
         *,
+        selection: str | Method = "edge",
         row_sparsity: int | None = None,
         n_steps: int = 5,
         step_size: StepSize = "auto",
@@ -140,6 +153,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, RowStreaming):  # t
         max_iter: int = 1000,
     ) -> None:
         self.rank = rank
+        self.selection = selection
         self.row_sparsity = row_sparsity
         self.n_steps = n_steps
         self.step_size = step_size
@@ -171,20 +185,36 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, RowStreaming):  # t
 
     def _problem(self) -> Any:
         p, q = self.summary_.n_features, self.summary_.n_responses
-        if self.row_sparsity is not None and self.row_sparsity > p:
-            if self.row_sparsity != getattr(self, "_warned_of", None):
+        by_rows, size, method = self.row_sparsity is not None, None, None
+        if self.row_sparsity is None:
+            size, method = self._asked(min(p, q))
+        else:
+            size = min(self.row_sparsity, p)
+            if self.row_sparsity not in (size, getattr(self, "_warned_of", None)):
                 self._warned_of = self.row_sparsity
                 warn_caller(f"row_sparsity={self.row_sparsity} exceeds the number of columns; using {p}.", UserWarning)
-            return min(p, q), p, bool(self.fit_intercept), bool(self.standardize)
-        rank = checked_rank(self.rank, min(p, q)) if self.row_sparsity is None else min(p, q)
-        return rank, self.row_sparsity, bool(self.fit_intercept), bool(self.standardize)
+        return size, method, by_rows, bool(self.fit_intercept), bool(self.standardize)
 
-    def _new_rounds(self) -> DenseRounds:
-        self.rank_, kept, centred, standardized = self._solved
-        groups = None if kept is None else Groups(np.arange(self.summary_.n_features), kept)
-        return DenseRounds(self.summary_, groups or Rank(self.rank_), centred, standardized)
+    def _summarise(self, rows: Any, responses: Any, weights: Any) -> Any:
+        summary = super()._summarise(rows, responses, weights)
+        return summary if self.row_sparsity is not None else self._see_rows(summary, rows, responses, weights)
+
+    def _family(self) -> ResponseRanks:
+        _, _, by_rows, centred, standardized = self._solved
+        return (ResponseRows if by_rows else ResponseRanks)(centred, standardized)
+
+    def _new_rounds(self) -> SelectingRounds:
+        return self._selecting(*self._solved[:2])
+
+    def _show_path(self, path: RankPath, criterion: Floats) -> Candidates:
+        coefs = [path.coef(rank).T for rank in path.sizes]
+        loss = path.loss * self.summary_.n_responses
+        return Candidates(path.sizes, loss, criterion, [coef[0] for coef in coefs] if self._one_response else coefs)
 
     def _publish_estimate(self) -> None:
+        self._publish_choice()
+        side = min(self.summary_.n_features, self.summary_.n_responses)
+        self.rank_ = side if self._solved[2] else min(self._rounds.size, side)
         coef, intercept = self._rounds.coef.T.copy(), self._rounds.intercept.copy()
         if not self.fit_intercept:
             intercept[:] = 0.0

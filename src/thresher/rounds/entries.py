@@ -190,6 +190,11 @@ class EntriesRounds(Progress):
     def _observed(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         return self.summary.counts, self.summary.sums, self.coef, self.row_offsets, self.col_offsets
 
+    def loss(self) -> float:
+        """Half the mean squared residual of the estimate, with its offsets."""
+        total = kernel.squared_residuals(*self._observed(), self.summary.sum_squares)
+        return max(float(total), 0.0) / (2.0 * self.summary.weight)
+
     def factors(self) -> tuple[Floats, Floats, Floats]:
         """U, singular values and V' of the estimate."""
         if not self._warm or not self.coef.any():
@@ -329,8 +334,16 @@ class EntriesRounds(Progress):
             self.row_offsets, self.col_offsets = other.row_offsets.copy(), other.col_offsets.copy()
         self._progress[:] = other._progress
         self._weight_fresh = other._weight_fresh
-        self._round_length, self.last_step, self.inflation = other._round_length, other.last_step, other.inflation
+        self._round_length, self.last_step = other._round_length, other.last_step
         self.tallies.update(other.tallies)
+        self._measure_inflation()
+        return self
+
+    def start_from(self, coef: Floats, row_offsets: Floats, col_offsets: Floats) -> Self:
+        """Go on from another estimate in the set."""
+        self.coef[...], self.row_offsets[:], self.col_offsets[:] = coef, row_offsets, col_offsets
+        self._warm = False
+        self._measure_inflation()
         return self
 
 

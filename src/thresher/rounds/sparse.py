@@ -107,6 +107,11 @@ class SparseRounds(Progress):
         self._n_followed = -1  # rows of the summary that the working set describes
 
     @property
+    def summary(self) -> Gram:
+        """The Gram."""
+        return self.gram
+
+    @property
     def intercept(self) -> float:
         """The best intercept as of the last round; zero if not centred."""
         return float(self._intercept[0])

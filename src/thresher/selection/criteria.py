@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.kernels.problem import PERFECT
 from thresher.selection.path import Family, Path
 
 Floats = NDArray[np.float64]
@@ -22,7 +23,7 @@ class Selection:
     Attributes
     ----------
     method : str
-        "ebic", "folds" or "prequential".
+        "ebic", "edge", "folds" or "prequential".
     sizes : ndarray of int
         The sizes compared.
     criterion : ndarray
@@ -45,8 +46,8 @@ class Selection:
     def __repr__(self) -> str:
         best = float(self.criterion[np.searchsorted(self.sizes, self.chosen)])
         return (
-            f"Selection(chosen={self.chosen} of 0..{self.sizes[-1]}, method={self.method!r}, criterion={best:.6g}, "
-            f"n_samples={self.n_samples})"
+            f"Selection(chosen={self.chosen} of {self.sizes[0]}..{self.sizes[-1]}, method={self.method!r}, "
+            f"criterion={best:.6g}, n_samples={self.n_samples})"
         )
 
 
@@ -78,3 +79,41 @@ class Method(ABC):
     @abstractmethod
     def chooser(self, n_warmup: int) -> Chooser:
         """A new chooser, for a stream whose rounds begin after `n_warmup` samples."""
+
+
+class Criterion(Method):
+    """Minimise a number that follows from the path alone."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def criterion(self, path: Any) -> Floats:
+        """The criterion of every candidate."""
+
+    def select(self, path: Path, n_samples: int) -> Selection:
+        """The choice on a path: the smallest size whose criterion is least."""
+        criterion = self.criterion(path)
+        return Selection(self.name, path.sizes, criterion, None, smallest_minimiser(path.sizes, criterion), n_samples)
+
+    def chooser(self, n_warmup: int) -> Chooser:
+        """A chooser that forgets every choice."""
+        return CriterionChooser(self)
+
+
+@dataclass(frozen=True)
+class CriterionChooser(Chooser):
+    """Makes a path on the summary and minimises a criterion over it."""
+
+    method: Criterion
+
+    def choose(self, family: Family, summary: Any) -> tuple[Path, Selection]:
+        """The choice on a new path."""
+        path = family.path(summary)
+        return path, self.method.select(path, summary.n_samples)
+
+
+def misfit(path: Path) -> Floats:
+    """Weight times log of the mean squared residual of every candidate."""
+    least = max(2.0 * PERFECT * path.null, np.finfo(np.float64).tiny)
+    result: Floats = path.weight * np.log(np.maximum(2.0 * path.loss, least))
+    return result

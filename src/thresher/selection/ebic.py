@@ -2,20 +2,19 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.kernels.problem import PERFECT
-from thresher.selection.criteria import Chooser, Method, Selection, smallest_minimiser
-from thresher.selection.path import Family, Path
+from thresher.selection.criteria import Criterion, misfit
+from thresher.selection.path import Path
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Ebic(Method):
+class Ebic(Criterion):
     r"""Minimise the extended Bayesian information criterion over the path.
 
     .. math:: n \log(\mathrm{RSS}_k / n) + \mathrm{df}_k \log n + 2 \gamma \log \tbinom dk
@@ -45,6 +44,7 @@ class Ebic(Method):
     """
 
     gamma: float = 0.5
+    name: ClassVar[str] = "ebic"
 
     def __post_init__(self) -> None:
         if not (isinstance(self.gamma, Real) and 0.0 <= self.gamma < np.inf):
@@ -52,26 +52,7 @@ class Ebic(Method):
 
     def criterion(self, path: Path) -> Floats:
         """The criterion of every candidate."""
-        residual = np.maximum(2.0 * path.loss, max(2.0 * PERFECT * float(path.loss[0]), np.finfo(np.float64).tiny))
-        fit = path.weight * np.log(residual)
-        result: Floats = fit + path.freedom * np.log(max(path.weight, 1.0)) + 2.0 * self.gamma * path.log_models
+        result: Floats = (
+            misfit(path) + path.freedom * np.log(max(path.weight, 1.0)) + 2.0 * self.gamma * path.log_models
+        )
         return result
-
-    def select(self, path: Path, n_samples: int) -> Selection:
-        """The choice on a path."""
-        criterion = self.criterion(path)
-        chosen = smallest_minimiser(path.sizes, criterion)
-        return Selection("ebic", path.sizes, criterion, None, chosen, n_samples)
-
-    def chooser(self, n_warmup: int) -> Chooser:
-        """A chooser that forgets every choice."""
-        return _EbicChooser(self)
-
-
-@dataclass(frozen=True)
-class _EbicChooser(Chooser):
-    method: Ebic
-
-    def choose(self, family: Family, summary: Any) -> tuple[Path, Selection]:
-        path = family.path(summary)
-        return path, self.method.select(path, summary.n_samples)

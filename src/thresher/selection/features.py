@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from thresher.kernels.forward import forward_path
 from thresher.rounds.sparse import SparseRounds
+from thresher.selection.ebic import Ebic
 from thresher.selection.path import Family, Path
 from thresher.summaries.gram import Gram
 
@@ -129,6 +130,10 @@ class Features(Family):
         """The candidate of forward selection; a shorter one, if features are collinear."""
         path = self.path(summary, size)
         return path.coef(int(path.sizes[-1]))
+
+    def fallback(self) -> Ebic:
+        """The criterion that chooses while there is nothing to hold out."""
+        return Ebic()
 
     def new_rounds(self, summary: Gram, size: int) -> SparseRounds:
         """Rounds with `size` features."""

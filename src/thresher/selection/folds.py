@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from thresher._checks import check_positive_integer
 from thresher.selection.criteria import Chooser, Method, Selection, smallest_minimiser
-from thresher.selection.ebic import Ebic
 from thresher.selection.path import Family, Path
 
 Floats = NDArray[np.float64]
@@ -100,7 +99,7 @@ class FoldsChooser(Chooser):
         least = LEAST_SHARE * summary.weight
         used = [fold for fold in self.folds if least < fold.weight < summary.weight - least]
         if len(used) < 2:
-            return path, Ebic().select(path, summary.n_samples)
+            return path, family.fallback().select(path, summary.n_samples)
         errors = np.full((len(used), len(path.sizes)), np.inf)
         for error, fold in zip(errors, used, strict=True):
             without = family.path(summary.subtract(fold), int(path.sizes[-1]))

@@ -11,6 +11,7 @@ from thresher.kernels.factor import OWN_SHARE
 from thresher.kernels.problem import PERFECT
 from thresher.rounds.dense import DenseRounds
 from thresher.rounds.sparse import SparseRounds
+from thresher.selection.ebic import Ebic
 from thresher.selection.features import GAMMA_OF_END, PATIENCE
 from thresher.selection.path import Family, Path
 from thresher.sparsity.groups import Groups
@@ -150,6 +151,10 @@ class GroupedFeatures(Family):
         """The candidate of forward selection; a shorter one, if features are collinear."""
         path = self.path(summary, size)
         return path.coef(int(path.sizes[-1]))
+
+    def fallback(self) -> Ebic:
+        """The criterion that chooses while there is nothing to hold out."""
+        return Ebic()
 
     def new_rounds(self, summary: Gram, size: int) -> Any:
         """Rounds with `size` groups."""

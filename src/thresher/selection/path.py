@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ class Path(ABC):
     Attributes
     ----------
     sizes : ndarray of int
-        The sizes, ascending from zero.
+        The sizes, ascending by one.
     loss : ndarray
         Half the mean squared residual of each candidate on the rows that the path comes from.
     freedom : ndarray
@@ -38,9 +38,17 @@ class Path(ABC):
     def coef(self, size: int) -> Floats:
         """The candidate of this size."""
 
+    @property
+    def null(self) -> float:
+        """The loss of the empty model, beside which a loss may be nothing but rounding."""
+        return float(self.loss[0])
+
 
 class Family(ABC):
     """A kind of model with a size: what selection needs to know to choose among its members."""
+
+    #: Whether an estimate is small enough to be remembered at every milestone.
+    memorable: ClassVar[bool] = True
 
     @abstractmethod
     def path(self, summary: Any, n_most: int | None = None) -> Path:
@@ -61,6 +69,16 @@ class Family(ABC):
     @abstractmethod
     def loss(self, summary: Any, coef: Floats) -> float:
         """Half the mean squared residual of an estimate."""
+
+    def start(self, rounds: Any, path: Path, size: int, changed: bool) -> None:
+        """Let rounds go on from a candidate, if their size has `changed` or they have not come as far."""
+        loss = float(path.loss[np.searchsorted(path.sizes, size)])
+        if changed or loss < self.loss(rounds.summary, rounds.coef) * (1.0 - 1e-12):
+            rounds.start_from(path.coef(size))
+
+    @abstractmethod
+    def fallback(self) -> Any:
+        """The criterion that chooses while there is nothing to hold out."""
 
     @abstractmethod
     def part(self, path: Path, summary: Any) -> Any:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.selection.criteria import Chooser, Method, Selection
-from thresher.selection.ebic import Ebic
 from thresher.selection.path import Family, Path
 
 Floats = NDArray[np.float64]
@@ -21,7 +20,7 @@ class Prequential(Method):
     A period ends at a milestone of the stream. The squared errors of all candidates over the period follow exactly from
     the difference of two small summaries of the features on the path, so that no row is kept and memory is one Gram and
     O(s^2). Errors of earlier periods count less, by a factor of `discount` per period. Until a period has been scored,
-    and so for ``fit`` on a batch, the extended BIC chooses.
+    and so for ``fit`` on a batch, the information criterion chooses.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ class _PrequentialChooser(Chooser):
         path = family.path(summary)
         self.path, self.then = path, family.part(path, summary)
         if not self.weights:
-            return path, Ebic().select(path, summary.n_samples)
+            return path, family.fallback().select(path, summary.n_samples)
         errors, weights = self._table(len(path.sizes))
         unit = max(float(errors[:, 0].max()), np.finfo(np.float64).tiny)  # so that squares stay in range
         errors, total = errors / unit, weights.sum()

@@ -18,9 +18,9 @@ Floats = NDArray[np.float64]
 PARTS_APART, OLDEST_PART = 1.2, 0.125
 
 
-def next_milestone(n_seen: int, block: int) -> int:
-    """The sample after which to look again: a twentieth more than now, and where the buffer is empty if that is far."""
-    after = n_seen + 1 + n_seen // 20
+def next_milestone(n_seen: int, block: int, parts: int = 20) -> int:
+    """The sample after which to look again: one in `parts` more, and where the buffer is empty if that is far."""
+    after = n_seen + 1 + n_seen // parts
     return after if after < n_seen + block else -(-after // block) * block
 
 
@@ -39,7 +39,7 @@ class Milestone:
     size : int
         The size in use.
     support : ndarray of int
-        Places of the nonzero coefficients.
+        Places of the nonzero coefficients; none are kept of a matrix.
     values : ndarray
         Those coefficients.
     part : summary or None
@@ -57,10 +57,10 @@ class Milestone:
 class SelectingRounds:
     """Rounds at a size that is chosen anew at every milestone, or at a fixed one.
 
-    A milestone falls at the end of the first round that has seen a twentieth more samples than the last milestone, and
-    at the end of the warm-up: after t samples there were O(log t). There, the rounds go on from the candidate of the
-    chosen size; between milestones they move as rounds do. Milestones depend on counts alone, so results do not
-    depend on how the stream is cut.
+    A milestone falls at the end of the first round that has seen one in `parts` more samples than the last milestone,
+    and at the end of the warm-up: after t samples there were O(log t). There, the rounds go on from the candidate of
+    the chosen size, if the family sees fit; between milestones they move as rounds do. Milestones depend on counts
+    alone, so results do not depend on how the stream is cut.
 
     Parameters
     ----------
@@ -72,13 +72,18 @@ class SelectingRounds:
         The size to begin with.
     chooser : Chooser or None
         Who chooses; None keeps the size.
+    parts : int, default=20
+        From one milestone to the next there is one more sample for every `parts`.
     """
 
-    def __init__(self, summary: Any, family: Family, size: int, chooser: Chooser | None = None) -> None:
+    def __init__(
+        self, summary: Any, family: Family, size: int, chooser: Chooser | None = None, parts: int = 20
+    ) -> None:
         self.summary = summary
         self.family = family
         self.size = size
         self.chooser = chooser
+        self.parts = parts
         self.inner = family.new_rounds(summary, size)
         self.selection: Selection | None = None
         self.milestones: list[Milestone] = []
@@ -110,6 +115,7 @@ class SelectingRounds:
                     )
                 finally:  # an interrupt leaves part of the samples out
                     end = start + self.inner.n_seen - before
+                    self.summary = getattr(self.inner, "summary", self.summary)  # a matrix may have grown
                     if self.chooser is not None and end > start:
                         with InterruptsDeferred(whole=True):
                             self.chooser.absorb(self.summary, *_cut(samples, start, end))
@@ -119,13 +125,16 @@ class SelectingRounds:
         n_seen = self.inner.n_seen
         return bool(n_seen >= max(self._next, n_warmup) and (self.inner.n_pending == 0 or n_seen == n_warmup))
 
-    def _until_due(self, n_warmup: int, round_size: int) -> int:
-        """Samples until the next milestone."""
+    def _until_due(self, n_warmup: int, round_size: int | None) -> int:
+        """Samples until the next milestone, or until the next round if their sizes change on the way."""
         n_seen, target = int(self.inner.n_seen), max(self._next, n_warmup)
         if target <= n_warmup:
             return max(target - n_seen, 1)
         past = max(n_warmup - n_seen, 0)  # samples that no round counts
-        until_round = past + max(round_size - self.inner.n_pending, 1)
+        length = round_size or self.inner.round_length(None)
+        until_round = past + max(length - self.inner.n_pending, 1)
+        if round_size is None:
+            return int(until_round)
         behind = max(target - n_seen - until_round, 0)
         return int(until_round + -(-behind // round_size) * round_size)
 
@@ -134,7 +143,6 @@ class SelectingRounds:
             if self.summary.weight > 0.0:
                 self._choose()
             self._record()
-            self._next = next_milestone(self.inner.n_seen, self.summary.block_size)
 
     def _choose(self) -> None:
         choice = None if self.chooser is None else self.chooser.choose(self.family, self.summary)
@@ -146,12 +154,12 @@ class SelectingRounds:
         if changed:
             self.inner = self.family.new_rounds(self.summary, size).adopt(self.inner)
             self.size = size
-        loss = path.loss[np.searchsorted(path.sizes, size)]
-        if changed or loss < self.family.loss(self.summary, self.inner.coef) * (1.0 - 1e-12):
-            self.inner.start_from(path.coef(size))
+        self.family.start(self.inner, path, size, changed)
 
     def _record(self) -> None:
-        coef, n_seen = self.inner.coef.reshape(-1), self.inner.n_seen
+        n_seen = self.inner.n_seen
+        self._next = next_milestone(n_seen, self.summary.block_size, self.parts)
+        coef = self.inner.coef.reshape(-1) if self.family.memorable else np.zeros(0)
         support = np.flatnonzero(coef)
         # A few parts, from the last seven eighths of the samples, so that memory is O(s^2).
         held = [i for i, m in enumerate(self.milestones) if m.part is not None]
@@ -182,7 +190,6 @@ class SelectingRounds:
         if self.chooser is None and isinstance(step_size, str):
             settled = self._try_candidate(step_size, n_steps, tol, max_rounds, settled)
         self._record()
-        self._next = next_milestone(self.inner.n_seen, self.summary.block_size)
         return settled
 
     def _try_candidate(

@@ -60,6 +60,11 @@ class Entries:
         return self.counts.shape[0], self.counts.shape[1]
 
     @property
+    def block_size(self) -> int:
+        """Observations that are folded at once: there is no buffer."""
+        return 1
+
+    @property
     def weight(self) -> float:
         """Sum of the weights."""
         return self._total

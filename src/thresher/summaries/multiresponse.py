@@ -67,6 +67,11 @@ class MultiResponse:
         return self._joint.n_folded
 
     @property
+    def block_size(self) -> int:
+        """Rows that are folded at once."""
+        return self._joint.block_size
+
+    @property
     def n_samples(self) -> int:
         """Number of rows absorbed, whatever their weights."""
         return self._joint.n_samples
@@ -92,8 +97,12 @@ class MultiResponse:
 
     def moments(self, centred: bool = True) -> tuple[Floats, Floats]:
         """(Co)moments of x with x, p x p, and of x with y, p x q: two views of one new array."""
-        joint = self._joint.comoment() if centred else self._joint.second_moment()
+        joint = self.joint_moments(centred)
         return joint[: self.n_features, : self.n_features], joint[: self.n_features, self.n_features :]
+
+    def joint_moments(self, centred: bool = True) -> Floats:
+        """(Co)moments of the joined rows (x, y), (p + q) x (p + q)."""
+        return self._joint.comoment() if centred else self._joint.second_moment()
 
     def comoment(self) -> Floats:
         """Sum w (x - mean)(x - mean)', p x p."""
@@ -208,6 +217,10 @@ class MultiResponse:
     def copy(self) -> "MultiResponse":
         """An independent copy."""
         return self._with(self._joint.copy())
+
+    def empty(self) -> "MultiResponse":
+        """A summary of the same kind that has seen nothing."""
+        return self._with(self._joint.empty())
 
     def merge(self, other: "MultiResponse") -> "MultiResponse":
         """The summary of both streams, as a new object."""

@@ -1,0 +1,126 @@
+"""What every estimator of a matrix does alike about its rank: given, or chosen from the summary."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from thresher.estimators._streaming import Streaming
+from thresher.selection.criteria import Criterion, Method
+from thresher.selection.ebic import Ebic
+from thresher.selection.edge import Edge
+from thresher.selection.folds import Folds
+from thresher.selection.path import Family
+from thresher.selection.prequential import Prequential
+from thresher.selection.ranks import RankPath
+from thresher.selection.selecting import SelectingRounds
+
+Floats = NDArray[np.float64]
+
+# How to choose a rank, by name.
+METHODS: dict[str, Method] = {"edge": Edge(), "ebic": Ebic(), "folds": Folds(), "prequential": Prequential()}
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Estimates of every rank, from one summary alone.
+
+    Attributes
+    ----------
+    ranks : ndarray of int
+        The ranks, from one on.
+    loss : ndarray
+        What the estimator minimises, for each.
+    criterion : ndarray
+        What decides between them.
+    coef : sequence of ndarray
+        The coefficients of each, shaped as those of the estimator.
+    """
+
+    ranks: NDArray[np.intp]
+    loss: Floats
+    criterion: Floats
+    coef: Sequence[Floats]
+
+    def __repr__(self) -> str:
+        best = int(self.ranks[np.argmin(self.criterion)])
+        return f"Candidates(ranks=1..{self.ranks[-1]}, best={best})"
+
+
+class Ranked(Streaming):
+    """An estimator of a matrix whose rank is a number, or "auto".
+
+    A subclass says among which matrices (`_family`).
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Streaming._parameter_constraints,
+        "rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "selection": [StrOptions(set(METHODS)), Method],
+    }
+    # A path costs as much as many rounds, so it is made when there is one more sample for every so many.
+    _parts: ClassVar[int] = 4
+    rank: int | str
+    selection: str | Method
+
+    @abstractmethod
+    def _family(self) -> Family:
+        """The matrices to choose from, by rank."""
+
+    def _method(self) -> Method:
+        return METHODS[self.selection] if isinstance(self.selection, str) else self.selection
+
+    def _asked(self, side: int | None) -> tuple[int | None, Method | None]:
+        """The rank, or how to choose it; an error if it exceeds the smaller side of the matrix."""
+        if isinstance(self.rank, str):
+            return None, self._method()
+        if side is not None and self.rank > side:
+            raise ValueError(f"rank={self.rank} exceeds the smaller side of the matrix; use at most {side}.")
+        return int(self.rank), None
+
+    def _see_rows(self, summary: Any, rows: Any, responses: Any, weights: Any) -> Any:
+        """Let a chooser see the rows that ``fit`` has summarised: cross-validation needs them."""
+        if isinstance(self.rank, str):
+            self._chooser_of_fit = self._method().chooser(0)
+            self._chooser_of_fit.absorb(summary, rows, responses, weights)
+        return summary
+
+    def _selecting(self, size: int | None, method: Method | None) -> SelectingRounds:
+        """Rounds at this rank, or at one that the method chooses."""
+        chooser = None
+        if method is not None:
+            chooser = self.__dict__.pop("_chooser_of_fit", None) or method.chooser(self.n_warmup)
+        return SelectingRounds(self.summary_, self._family(), size or 1, chooser, self._parts)
+
+    def _publish_choice(self) -> None:
+        self.milestones_ = self._rounds.milestones
+        self.__dict__.pop("selection_", None)
+        if self._rounds.selection is not None:
+            self.selection_ = self._rounds.selection
+
+    def path(self) -> Candidates:
+        """Estimates of every rank, from the summary alone: neither the current estimate nor the stream has a say.
+
+        Returns
+        -------
+        Candidates
+            The loss, the criterion of `selection` (that of ``"edge"``, if it needs more than the summary) and the
+            coefficients of every rank worth considering.
+        """
+        check_is_fitted(self, "summary_")
+        if self.summary_.weight == 0.0:
+            raise ValueError("The summary is empty: absorb data with positive weight first.")
+        path = self._family().path(self.summary_)
+        assert isinstance(path, RankPath)
+        method = self._method()
+        criterion = (method if isinstance(method, Criterion) else Edge()).criterion(path)
+        return self._show_path(path, criterion)
+
+    def _show_path(self, path: RankPath, criterion: Floats) -> Candidates:
+        return Candidates(path.sizes, path.loss, criterion, [path.coef(rank) for rank in path.sizes])
