@@ -254,7 +254,7 @@ class Gram:
 
         Solving them is least squares on these features alone. O(s^2), without a d x d temporary.
         """
-        part = self.select(features)
+        part = self.select(features, np.float64)  # what float32 holds is exact in it
         return (part.comoment(), part.cross_comoment()) if centred else (part.second_moment(), part.cross_moment())
 
     # -- absorbing rows --------------------------------------------------------------------------------
@@ -326,10 +326,10 @@ class Gram:
         """A summary of the same kind that has seen nothing."""
         return Gram(self.n_features, self.dtype, self._hold_rows)
 
-    def select(self, features: ArrayLike) -> "Gram":
+    def select(self, features: ArrayLike, dtype: DTypeLike | None = None) -> "Gram":
         """The summary of the same rows with only these columns, in this order, as a new object."""
         index = check_features(features, self.n_features)
-        result = Gram(len(index), self.dtype)
+        result = Gram(len(index), self.dtype if dtype is None else dtype)
         selected(self._arrays, index, result._arrays)
         return result
 
