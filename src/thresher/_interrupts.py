@@ -3,7 +3,7 @@
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 
 class InterruptsDeferred:
@@ -19,6 +19,9 @@ class InterruptsDeferred:
         Whether the block is one piece: checks inside it, also those of blocks within, wait for its end.
     """
 
+    # The outermost block of the main thread, if there is one.
+    _outermost: ClassVar["InterruptsDeferred | None"] = None
+
     def __init__(self, whole: bool = False) -> None:
         self._whole = whole
         self._n_whole = 0  # blocks in one piece that have begun and not ended
@@ -28,13 +31,12 @@ class InterruptsDeferred:
         self._handler = None
         self._outer: InterruptsDeferred | None = None
         if threading.current_thread() is threading.main_thread():
-            handler = signal.getsignal(signal.SIGINT)
-            holder = getattr(handler, "__self__", None)
-            if isinstance(holder, InterruptsDeferred):
-                self._outer = holder
-            elif callable(handler):
+            self._outer = InterruptsDeferred._outermost
+            handler = signal.getsignal(signal.SIGINT) if self._outer is None else None
+            if callable(handler):
                 self._handler = handler
                 signal.signal(signal.SIGINT, self._hold)
+                InterruptsDeferred._outermost = self
         self._holder._n_whole += self._whole
         return self
 
@@ -60,6 +62,7 @@ class InterruptsDeferred:
     ) -> None:
         self._holder._n_whole -= self._whole
         if self._handler is not None:
+            InterruptsDeferred._outermost = None
             signal.signal(signal.SIGINT, self._handler)
         if kind is None:
             self.check()
