@@ -678,13 +678,14 @@ def test_groups_of_one_select_like_cardinality(rng):
 
 
 @pytest.mark.parametrize("kind", ["sensing", "completion"])
-def test_an_interrupt_loses_nothing(kind):
+@pytest.mark.parametrize("rank", [3, "auto"])
+def test_an_interrupt_loses_nothing(kind, rank):
     if kind == "sensing":
         X, y = LowRankStream((15, 15), 2, seed=0).draw(3000)
-        model, arrays = LowRankRegressor(2), (X, y)
+        model, arrays = LowRankRegressor(rank), (X, y)
     else:
         _, i, j, v, _ = partly_observed(0, 200, 3, 0.5, 0.5)
-        model, arrays = MatrixCompleter(3, shape=(200, 200)), (i, j, v)
+        model, arrays = MatrixCompleter(rank, shape=(200, 200)), (i, j, v)
     model.partial_fit(*cut(arrays, 0, 200))
     timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
     timer.start()

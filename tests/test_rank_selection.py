@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import signal
-import threading
 from itertools import pairwise
 
 import numpy as np
@@ -494,25 +492,3 @@ def test_rounds_do_not_jump_where_rows_are_as_many_as_features():
         errors[n + 1] = ((model.coef_.T - B) ** 2).sum()
     exact = ((ReducedRankRegressor(2).fit(X[:64], Y[:64]).coef_.T - B) ** 2).sum()
     assert max(errors[n] for n in range(50, 80)) < 1.3 * errors[30] < 0.5 * exact
-
-
-@pytest.mark.parametrize("kind", ["sensing", "completion"])
-def test_an_interrupt_loses_nothing(kind):
-    if kind == "sensing":
-        model, arrays = LowRankRegressor(), LowRankStream((15, 15), 2, seed=0).draw(3000)
-    else:
-        model, arrays = MatrixCompleter(shape=(200, 200)), entries(0, (200, 200), 3, 20_000, 0.5)[0]
-    model.partial_fit(*cut(arrays, 0, 200))
-    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-
-    def go_on():
-        while True:
-            model.partial_fit(*cut(arrays, model.n_samples_seen_ % 1500, len(arrays[0])))
-
-    with pytest.raises(KeyboardInterrupt):
-        go_on()
-    timer.join()
-    done = model.n_samples_seen_
-    assert done == model.summary_.n_samples
-    assert model.partial_fit(*cut(arrays, 0, 100)).n_samples_seen_ == done + 100

@@ -99,7 +99,7 @@ class Ranked(Streaming):
         return SelectingRounds(self.summary_, self._family(), size or 1, chooser, self._parts)
 
     def _publish_choice(self) -> None:
-        self.milestones_ = self._rounds.milestones
+        self.milestones_ = list(self._rounds.milestones)
         self.__dict__.pop("selection_", None)
         if self._rounds.selection is not None:
             self.selection_ = self._rounds.selection
