@@ -3,16 +3,7 @@
 from abc import abstractmethod
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
-
-from thresher._checks import check_range, check_weights
-from thresher.estimators._plain import is_plain
 from thresher.estimators._streaming import Streaming
-
-Floats = NDArray[np.float64]
 
 
 class RowStreaming(Streaming):
@@ -82,37 +73,3 @@ class RowStreaming(Streaming):
 
     def _take_summary(self, summary: Any) -> None:
         self._forget_features(summary.n_features)
-
-    def _forget_features(self, n_features: int) -> None:
-        """Take columns by number, as scikit-learn does for arrays."""
-        self.n_features_in_ = n_features
-        self.__dict__.pop("feature_names_in_", None)
-
-    def _check_rows(
-        self, X: Any, y: Any, sample_weight: Any, reset: bool, dtype: np.dtype[Any], multi_output: bool = False
-    ) -> tuple[Any, Floats, Floats | None]:
-        """Checked rows by columns, responses and weights. Sets or checks the features seen."""
-        known = reset or not hasattr(self, "feature_names_in_")
-        plain = known and is_plain(X, y, None if reset else self.n_features_in_, dtype, multi_output)
-        if plain:
-            rows, responses = X, y
-            if reset:
-                self._forget_features(X.shape[1])
-        else:
-            if isinstance(X, list | tuple | np.ndarray) and np.asarray(X).dtype.kind in "US":
-                raise ValueError("X holds strings; pass numbers.")
-            rows, responses = validate_data(
-                self,
-                X,
-                y,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                y_numeric=True,
-                multi_output=multi_output,
-            )
-        responses = np.ascontiguousarray(responses, np.float64)
-        weights = check_weights(sample_weight, rows.shape[0])
-        if not plain or weights is not None:
-            check_range(rows.data if issparse(rows) else rows, responses, weights, dtype)
-        return rows, responses, weights

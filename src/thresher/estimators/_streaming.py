@@ -1,21 +1,19 @@
-"""What every estimator does alike: settling on a summary, finishing a round, following parameters, failing cleanly."""
+"""What the estimators of this package do alike: settling on a summary, finishing a round, following parameters."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._warnings import warn_caller
+from thresher.estimators._checked import Checked
 from thresher.rounds.step_size import step_table
 
 
-class Streaming(BaseEstimator, ABC):  # type: ignore[misc]
+class Streaming(Checked, ABC):
     """A shell around a summary and its rounds.
 
     A subclass says which rounds it uses (`_new_rounds`), what makes other rounds necessary (`_problem`) and how to
@@ -94,28 +92,6 @@ class Streaming(BaseEstimator, ABC):  # type: ignore[misc]
         self.step_size_ = self._rounds.last_step
         self.n_rounds_ = self._rounds.n_rounds
         self.n_samples_seen_ = self._rounds.n_seen
-
-    @contextmanager
-    def _unchanged_by_failure(self) -> Iterator[None]:
-        """Leave the model exactly as it was if the block fails.
-
-        Attributes are restored, not what they refer to: the block replaces the rounds or does not touch them.
-        """
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _check_parameters(self) -> None:
-        """Validate the parameters, unless they are the very objects that were validated before."""
-        values = [getattr(self, name) for name in self._parameter_constraints]
-        checked = getattr(self, "_checked_parameters", [])
-        if len(checked) != len(values) or any(a is not b for a, b in zip(values, checked, strict=True)):
-            self._validate_params()
-            self._checked_parameters = values
 
     def _start(self, summary: Any) -> None:
         """Begin with a summary and no estimate."""

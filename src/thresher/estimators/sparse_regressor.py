@@ -5,14 +5,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from thresher._warnings import warn_caller
 from thresher.estimators._explaining import Explaining
+from thresher.estimators._linear import SparseLinear
 from thresher.estimators._rows import RowStreaming
 from thresher.rounds.sparse import RULES
 from thresher.rounds.step_size import StepSize, safe_step
@@ -45,7 +43,7 @@ class _Problem(NamedTuple):
     patient: bool
 
 
-class SparseRegressor(Explaining, SelectorMixin, RegressorMixin, RowStreaming):  # type: ignore[misc]
+class SparseRegressor(Explaining, SparseLinear, RowStreaming):
     r"""Linear regression with at most s nonzero coefficients, kept current while rows stream in.
 
     After every row it takes a few hard-thresholding steps towards
@@ -287,12 +285,6 @@ class SparseRegressor(Explaining, SelectorMixin, RegressorMixin, RowStreaming): 
     # -- using the model -------------------------------------------------------------------------------
 
     @property
-    def support_(self) -> NDArray[np.intp]:
-        """Sorted indices of the nonzero coefficients."""
-        check_is_fitted(self, "coef_")
-        return np.flatnonzero(self.coef_)
-
-    @property
     def selected_groups_(self) -> NDArray[Any]:
         """Labels of the groups that are kept, in the order in which they first appear."""
         check_is_fitted(self, "coef_")
@@ -301,29 +293,3 @@ class SparseRegressor(Explaining, SelectorMixin, RegressorMixin, RowStreaming): 
             raise AttributeError("selected_groups_ is there only with groups.")
         names: NDArray[Any] = groups.names[groups.norms(self.coef_) > 0.0]
         return names
-
-    def predict(self, X: Any) -> Floats:
-        """Predicted responses.
-
-        Parameters
-        ----------
-        X : array-like, dataframe or sparse matrix of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        check_is_fitted(self, "coef_")
-        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        result: Floats = safe_sparse_dot(rows, self.coef_) + self.intercept_
-        return result
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "coef_")
-        mask: NDArray[np.bool_] = self.coef_ != 0.0
-        return mask
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

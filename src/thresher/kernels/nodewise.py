@@ -4,6 +4,7 @@ import numpy as np
 
 from thresher.kernels._compile import compiled
 from thresher.kernels.gram import Floats
+from thresher.kernels.lasso import descend
 
 # Moves below this share of the noise level end a descent; noise levels that agree to this share end the alternation.
 TOLERANCE = 1e-10
@@ -13,31 +14,6 @@ NEGLIGIBLE = 1e-12
 # those who use it must tolerate.
 MOST_SWEEPS = 2000
 MOST_ALTERNATIONS = 200
-
-
-@compiled
-def lasso(matrix: Floats, penalty: float, coef: Floats, pull: Floats, tolerance: float) -> None:
-    """Minimise coef' matrix coef / 2 - target' coef + penalty |coef|_1 by coordinate descent, in place.
-
-    `pull` is target - matrix coef, before and after.
-    """
-    p = coef.shape[0]
-    for _ in range(MOST_SWEEPS):
-        furthest = 0.0
-        for k in range(p):
-            curvature = matrix[k, k]
-            if curvature <= NEGLIGIBLE:
-                continue
-            wish = pull[k] + curvature * coef[k]
-            size = max(abs(wish) - penalty, 0.0) / curvature
-            move = (size if wish > 0.0 else -size) - coef[k]
-            if move != 0.0:
-                for i in range(p):
-                    pull[i] -= matrix[k, i] * move
-                coef[k] += move
-                furthest = max(furthest, abs(move) * np.sqrt(curvature))
-        if furthest <= tolerance:
-            return
 
 
 @compiled
@@ -51,10 +27,13 @@ def scaled_lasso(matrix: Floats, target: Floats, variance: float, level: float, 
     by turns (Sun and Zhang, 2012): `variance` is the mean square of what is to be explained, `target` its
     co-moments with the columns that explain it and `matrix` theirs.
     """
+    everything = np.arange(coef.shape[0])
     pull = target - matrix @ coef
     sigma = np.sqrt(max(float(variance - (target + pull) @ coef), 0.0))
     for _ in range(MOST_ALTERNATIONS):
-        lasso(matrix, level * sigma, coef, pull, TOLERANCE * sigma)
+        descend(
+            matrix, everything, coef.shape[0], level * sigma, coef, pull, TOLERANCE * sigma, MOST_SWEEPS, NEGLIGIBLE
+        )
         before, sigma = sigma, np.sqrt(max(float(variance - (target + pull) @ coef), 0.0))
         if abs(sigma - before) <= TOLERANCE * before or sigma * sigma <= NEGLIGIBLE:
             break

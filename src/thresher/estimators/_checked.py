@@ -1,0 +1,76 @@
+"""What every estimator does before any state changes: checking parameters and rows, and failing cleanly."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from thresher._checks import check_range, check_weights
+from thresher.estimators._plain import is_plain
+
+Floats = NDArray[np.float64]
+
+
+class Checked(BaseEstimator):  # type: ignore[misc]
+    """An estimator that is left exactly as it was by whatever it rejects."""
+
+    @contextmanager
+    def _unchanged_by_failure(self) -> Iterator[None]:
+        """Leave the model exactly as it was if the block fails.
+
+        Attributes are restored, not what they refer to: the block replaces what it changes or does not touch it.
+        """
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _check_parameters(self) -> None:
+        """Validate the parameters, unless they are the very objects that were validated before."""
+        values = [getattr(self, name) for name in self._parameter_constraints]
+        checked = getattr(self, "_checked_parameters", [])
+        if len(checked) != len(values) or any(a is not b for a, b in zip(values, checked, strict=True)):
+            self._validate_params()
+            self._checked_parameters = values
+
+    def _forget_features(self, n_features: int) -> None:
+        """Take columns by number, as scikit-learn does for arrays."""
+        self.n_features_in_ = n_features
+        self.__dict__.pop("feature_names_in_", None)
+
+    def _check_rows(
+        self, X: Any, y: Any, sample_weight: Any, reset: bool, dtype: np.dtype[Any], multi_output: bool = False
+    ) -> tuple[Any, Floats, Floats | None]:
+        """Checked rows by columns, responses and weights. Sets or checks the features seen."""
+        known = reset or not hasattr(self, "feature_names_in_")
+        plain = known and is_plain(X, y, None if reset else self.n_features_in_, dtype, multi_output)
+        if plain:
+            rows, responses = X, y
+            if reset:
+                self._forget_features(X.shape[1])
+        else:
+            if isinstance(X, list | tuple | np.ndarray) and np.asarray(X).dtype.kind in "US":
+                raise ValueError("X holds strings; pass numbers.")
+            rows, responses = validate_data(
+                self,
+                X,
+                y,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                y_numeric=True,
+                multi_output=multi_output,
+            )
+        responses = np.ascontiguousarray(responses, np.float64)
+        weights = check_weights(sample_weight, rows.shape[0])
+        if not plain or weights is not None:
+            check_range(rows.data if issparse(rows) else rows, responses, weights, dtype)
+        return rows, responses, weights

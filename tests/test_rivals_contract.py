@@ -1,0 +1,178 @@
+"""What every rival must do, whatever it computes."""
+
+import copy
+import pickle
+import signal
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import thresher.rivals
+from thresher import rivals
+
+# Settings that are not the defaults, for few rows of few columns.
+VECTOR_RIVALS = [
+    # one row at a time
+    rivals.DualAveraging(0.1, gamma=9.0, rho=0.01),
+    # lassos from summaries
+    # thresholding
+    # intervals
+]
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+every_rival = pytest.mark.parametrize("rival", VECTOR_RIVALS, ids=lambda rival: type(rival).__name__)
+
+
+def test_every_rival_is_listed_and_loads():
+    listed = {type(rival).__name__ for rival in VECTOR_RIVALS}
+    assert listed <= set(thresher.rivals.__all__) == set(dir(thresher.rivals))
+    for name in thresher.rivals.__all__:
+        assert getattr(thresher.rivals, name).__doc__
+    with pytest.raises(AttributeError, match="NoSuch"):
+        _ = thresher.rivals.NoSuch
+
+
+@parametrize_with_checks(VECTOR_RIVALS)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def problem(rng, n=330, d=20):
+    X = rng.standard_normal((n, d))
+    return X, X[:, 3] - 2.0 * X[:, 7] + 0.5 * rng.standard_normal(n)
+
+
+def state(model):
+    return pickle.dumps(vars(model))
+
+
+@every_rival
+def test_any_cut_gives_bit_identical_coefficients(rng, rival):
+    X, y = problem(rng)
+    whole = clone(rival).partial_fit(X, y)
+    assert np.isfinite(whole.coef_).all()
+    assert whole.coef_.any()
+    for sizes in ([1] * 330, [64, 1, 65, 130, 70], [5, 325]):
+        pieces = clone(rival)
+        for a, b in pairwise(np.cumsum([0, *sizes])):
+            pieces.partial_fit(X[a:b], y[a:b])
+        np.testing.assert_array_equal(pieces.coef_, whole.coef_)
+        assert pieces.intercept_ == whole.intercept_
+        assert pieces.n_samples_seen_ == 330
+
+
+@every_rival
+def test_saving_in_the_middle_and_kinds_of_input_change_nothing(rng, rival):
+    X, y = problem(rng)
+    X[np.abs(X) < 0.7] = 0.0
+    X_before, y_before = X.copy(), y.copy()
+    whole = clone(rival).partial_fit(X, y)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(y, y_before)
+    half = clone(rival).partial_fit(X[:170], y[:170])
+    for again in (pickle.loads(pickle.dumps(half)), copy.deepcopy(half)):
+        np.testing.assert_array_equal(again.partial_fit(X[170:], y[170:]).coef_, whole.coef_)
+    names = [f"x{j}" for j in range(20)]
+    for frame in (
+        scipy.sparse.csr_array(X),
+        pd.DataFrame(X, columns=names),
+        pl.DataFrame(X, schema=names),
+        np.asfortranarray(X),
+    ):
+        other = clone(rival).partial_fit(frame, y)
+        np.testing.assert_array_equal(other.coef_, whole.coef_)
+        np.testing.assert_allclose(other.predict(frame), whole.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(whole.predict(X), X @ whole.coef_ + whole.intercept_, rtol=1e-12)
+    np.testing.assert_array_equal(whole.support_, np.flatnonzero(whole.coef_))
+    assert clone(rival).fit(X, y).n_samples_seen_ == 330
+
+
+@every_rival
+def test_rejected_input_changes_nothing(rng, rival):
+    X, y = problem(rng)
+    model = clone(rival).partial_fit(X[:200], y[:200])
+    before = state(model)
+    bad = X[200:].copy()
+    bad[3, 4] = np.nan
+    for rows, responses, message in (
+        (bad, y[200:], "NaN"),
+        (X[200:, :5], y[200:], "5 features"),
+        (X[200:], y[200:300], "inconsistent"),
+        (1e200 * X[200:], y[200:], "rescale"),
+        (np.full((2, 20), "a"), y[:2], "string"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(rows, responses)
+        if rows.shape[1] == 20:  # fit may take another number of columns
+            with pytest.raises(ValueError, match=message):
+                model.fit(rows, responses)
+    for name in model.get_params():
+        setattr(broken := copy.deepcopy(model), name, object())
+        with pytest.raises((ValueError, TypeError), match=name):
+            broken.partial_fit(X[200:], y[200:])
+        assert set(vars(broken)) == set(vars(model))
+        np.testing.assert_array_equal(broken.coef_, model.coef_)
+    assert state(model) == before
+    with pytest.raises(NotFittedError):
+        clone(rival).predict(X)
+
+
+@every_rival
+def test_the_state_does_not_grow(rng, rival):
+    X, y = problem(rng, n=4200)
+    model = clone(rival).partial_fit(X[:600], y[:600])
+    early = len(pickle.dumps(model))
+    assert len(pickle.dumps(model.partial_fit(X[600:], y[600:]))) <= 1.02 * early + 400
+
+
+@every_rival
+def test_an_interrupt_falls_between_blocks(rng, rival):
+    X, y = problem(rng, n=1024)
+    model = clone(rival)
+
+    class Rows(np.ndarray):
+        """Rows that send an interrupt when the second block is taken out."""
+
+        def __getitem__(self, key):
+            if isinstance(key, slice) and (key.start or 0) >= 256:
+                signal.raise_signal(signal.SIGINT)
+            return np.asarray(super().__getitem__(key))
+
+    model.partial_fit(X[:1], y[:1])
+    checked = model._check_rows
+
+    def interrupted(*arguments):
+        rows, responses, weights = checked(*arguments)
+        return rows.view(Rows), responses, weights
+
+    model._check_rows = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[1:], y[1:])
+    del model._check_rows
+    seen = model.n_samples_seen_
+    assert 256 < seen < 1024
+    np.testing.assert_array_equal(model.coef_, clone(rival).partial_fit(X[:seen], y[:seen]).coef_)
+    model.partial_fit(X[seen:], y[seen:])
+    np.testing.assert_array_equal(model.coef_, clone(rival).partial_fit(X, y).coef_)
+
+
+@every_rival
+def test_huge_and_tiny_data_leave_finite_coefficients(rng, rival):
+    X, y = problem(rng, n=200)
+    for scale_x, scale_y in ((1e100, 1.0), (1.0, 1e120), (1e-100, 1.0), (1e60, 1e-60), (0.0, 1.0), (1.0, 0.0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = clone(rival).partial_fit(scale_x * X, scale_y * y)
+            assert np.isfinite(model.coef_).all()
+            assert model.n_samples_seen_ == 200
+            if scale_x == 0.0 or scale_y == 0.0:
+                assert not model.coef_.any()
