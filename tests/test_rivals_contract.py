@@ -22,6 +22,11 @@ from thresher import rivals
 VECTOR_RIVALS = [
     # one row at a time
     rivals.DualAveraging(0.1, gamma=9.0, rho=0.01),
+    rivals.AdaGradL1(0.02, step_size=0.3),
+    rivals.IncrementalProximal(0.1, power=0.6, average=True),
+    rivals.TruncatedGradient(0.1, period=7, ceiling=3.0),
+    rivals.FTRLProximal(2.0, 0.1, alpha=0.2, beta=0.5),
+    rivals.StreamingSparseRegression(1.5, strong_convexity=0.4),
     # lassos from summaries
     # thresholding
     # intervals

@@ -4,15 +4,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from thresher.rivals.ada_grad_l1 import AdaGradL1
     from thresher.rivals.dual_averaging import DualAveraging
+    from thresher.rivals.ftrl_proximal import FTRLProximal
+    from thresher.rivals.incremental_proximal import IncrementalProximal
+    from thresher.rivals.streaming_sparse_regression import StreamingSparseRegression
+    from thresher.rivals.truncated_gradient import TruncatedGradient
 
 # Loaded on first use: scikit-learn and numba take seconds to import.
 _HOMES = {
+    "AdaGradL1": "ada_grad_l1",
     "DualAveraging": "dual_averaging",
+    "FTRLProximal": "ftrl_proximal",
+    "IncrementalProximal": "incremental_proximal",
+    "StreamingSparseRegression": "streaming_sparse_regression",
+    "TruncatedGradient": "truncated_gradient",
 }
 
 __all__ = [
+    "AdaGradL1",
     "DualAveraging",
+    "FTRLProximal",
+    "IncrementalProximal",
+    "StreamingSparseRegression",
+    "TruncatedGradient",
 ]
 
 

@@ -1,0 +1,145 @@
+"""Methods that look at one row at a time, against the problems their steps solve and against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import SGDRegressor
+
+from thresher.rivals import (
+    AdaGradL1,
+    DualAveraging,
+    FTRLProximal,
+    IncrementalProximal,
+    StreamingSparseRegression,
+    TruncatedGradient,
+)
+
+
+def problem(rng, n=150, d=12):
+    X = rng.standard_normal((n, d)) * np.exp(rng.normal(size=d) / 3.0)
+    return X, X[:, 2] - 1.5 * X[:, 5] + 0.3 * rng.standard_normal(n)
+
+
+def dual_averaging(W, g, t):
+    """Gradient of the smooth part of what w_(t+1) minimises, as a function of w, and the weight of |w|_1."""
+    return lambda w: g.mean(axis=0) + 8.0 / np.sqrt(t) * w, 0.1 + 8.0 * 0.02 / np.sqrt(t)
+
+
+def adagrad_dual(W, g, t):
+    h = 1e-3 + np.sqrt((g**2).sum(axis=0))
+    return lambda w: 0.4 * g.sum(axis=0) + h * w, 0.4 * 0.05 * t
+
+
+def adagrad_mirror(W, g, t):
+    h = 1e-3 + np.sqrt((g**2).sum(axis=0))
+    return lambda w: 0.4 * g[-1] + h * (w - W[-1]), 0.4 * 0.05
+
+
+def proximal(W, g, t):
+    return lambda w: g[-1] + (w - W[-1]) * t**0.7 / 0.05, 0.5
+
+
+def ftrl(W, g, t):
+    roots = np.sqrt(np.vstack([np.zeros(g.shape[1]), np.cumsum(g**2, axis=0)]))
+    sigma = np.diff(roots, axis=0) / 0.3
+    return lambda w: g.sum(axis=0) + (sigma * (w - W)).sum(axis=0) + (0.7 / 0.3 + 0.2) * w, 1.5
+
+
+def ssr(W, g, t):
+    return lambda w: 4.0 * w + 0.3 * (w - W).sum(axis=0) + g.sum(axis=0), 1.2 * np.sqrt(t + 1)
+
+
+STEPS = [
+    (DualAveraging(0.1, gamma=8.0, rho=0.02), dual_averaging),
+    (AdaGradL1(0.05, step_size=0.4, delta=1e-3), adagrad_dual),
+    (AdaGradL1(0.05, step_size=0.4, delta=1e-3, update="mirror"), adagrad_mirror),
+    (IncrementalProximal(0.5, step_size=0.05, power=0.7), proximal),
+    (FTRLProximal(1.5, 0.2, alpha=0.3, beta=0.7), ftrl),
+    (StreamingSparseRegression(1.2, strong_convexity=0.3, ridge=4.0), ssr),
+]
+
+
+@pytest.mark.parametrize(("model", "objective"), STEPS)
+def test_every_iterate_solves_the_problem_that_defines_it(rng, model, objective):
+    X, y = problem(rng)
+    W, g, zeros, others = [], [], 0, 0
+    w = np.zeros(X.shape[1])
+    for t in range(1, len(X) + 1):
+        W.append(w)
+        g.append((X[t - 1] @ w - y[t - 1]) * X[t - 1])
+        w = model.partial_fit(X[t - 1 : t], y[t - 1 : t]).coef_
+        gradient, weight = objective(np.array(W), np.array(g), t)
+        slope = gradient(w)
+        scale = np.abs(gradient(np.zeros_like(w))) + weight
+        assert (np.abs(slope) <= weight + 1e-10 * scale)[w == 0.0].all()
+        np.testing.assert_allclose((slope + weight * np.sign(w))[w != 0.0] / scale[w != 0.0], 0.0, atol=1e-10)
+        zeros, others = zeros + np.sum(w == 0.0), others + np.sum(w != 0.0)
+    assert min(zeros, others) > 50  # both cases were seen
+
+
+def test_truncated_gradient_by_hand(rng):
+    X, y = problem(rng)
+    w = np.zeros(X.shape[1])
+    for t in range(1, len(X) + 1):
+        w = w - 0.02 * (X[t - 1] @ w - y[t - 1]) * X[t - 1]
+        if t % 4 == 0:
+            for j in range(len(w)):
+                if 0 <= w[j] <= 0.6:
+                    w[j] = max(0.0, w[j] - 0.02 * 4 * 0.3)
+                elif -0.6 <= w[j] < 0:
+                    w[j] = min(0.0, w[j] + 0.02 * 4 * 0.3)
+    model = TruncatedGradient(0.3, step_size=0.02, period=4, ceiling=0.6).partial_fit(X, y)
+    np.testing.assert_allclose(model.coef_, w, rtol=1e-10, atol=1e-13)
+    assert (np.abs(w) > 0.6).any()
+
+
+def test_without_penalty_they_are_stochastic_gradient_descent(rng):
+    X, y = problem(rng)
+    plain = {"penalty": None, "fit_intercept": False, "shuffle": False, "eta0": 0.03}
+    for model, schedule in (
+        (IncrementalProximal(0.0, step_size=0.03, power=0.4), {"learning_rate": "invscaling", "power_t": 0.4}),
+        (TruncatedGradient(0.0, step_size=0.03), {"learning_rate": "constant"}),
+    ):
+        expected = SGDRegressor(**plain, **schedule).partial_fit(X, y).coef_
+        np.testing.assert_allclose(model.partial_fit(X, y).coef_, expected, rtol=1e-9)
+
+
+def test_means_of_iterates(rng):
+    X, y = problem(rng)
+    for model, weights in (
+        (IncrementalProximal(0.08, step_size=0.05, average=True), np.ones(150)),
+        (StreamingSparseRegression(1.2, ridge=4.0, average=True), np.arange(1.0, 151.0)),
+    ):
+        last = type(model)(**{**model.get_params(), "average": False})
+        after = [last.partial_fit(X[i : i + 1], y[i : i + 1]).coef_ for i in range(150)]
+        # Streaming sparse regression averages the estimates *for* each row, the other those after it.
+        iterates = after if weights[1] == 1.0 else [np.zeros(12), *after[:-1]]
+        np.testing.assert_allclose(
+            model.partial_fit(X, y).coef_, np.average(iterates, axis=0, weights=weights), rtol=1e-9, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize(
+    ("model", "remedy"),
+    [
+        (IncrementalProximal(0.0, step_size=1.0, power=0.0), "smaller step_size"),
+        (TruncatedGradient(0.1, step_size=1.0), "smaller step_size"),
+        (DualAveraging(0.1, gamma=1e-3), "larger gamma"),
+        (StreamingSparseRegression(0.0, ridge=1e-3, strong_convexity=1e-3), "larger penalty or ridge"),
+    ],
+)
+def test_divergence_is_reported_once_and_leaves_the_estimate_before_it(rng, model, remedy):
+    X, y = problem(rng, n=1000)
+    with pytest.warns(ConvergenceWarning, match=remedy) as caught:
+        model.partial_fit(X, y)
+    assert len(caught) == 1
+    row = model.diverged_at_
+    assert 0 < row < 1000
+    assert np.isfinite(model.coef_).all()
+    assert abs(X[row] @ model.coef_) > 1e7 * np.sqrt((y[: row + 1] ** 2).mean())
+    before = model.coef_.copy()
+    model.partial_fit(X, y)  # warnings are errors here if they come from the library a second time
+    np.testing.assert_array_equal(model.coef_, before)
+    well = type(model)(**model.get_params()).partial_fit(X[:row], y[:row])
+    np.testing.assert_array_equal(well.coef_, before)
+    assert well.diverged_at_ is None
