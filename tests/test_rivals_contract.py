@@ -28,6 +28,10 @@ VECTOR_RIVALS = [
     rivals.FTRLProximal(2.0, 0.1, alpha=0.2, beta=0.5),
     rivals.StreamingSparseRegression(1.5, strong_convexity=0.4),
     # lassos from summaries
+    rivals.OnlineLasso(0.7, n_warmup=3, round_size=2, fit_intercept=True),
+    rivals.OnlineLinearizedLasso(1.2, n_warmup=20, n_wait=5, n_steps=2),
+    rivals.OSLasso(30, n_steps=3, step_size=0.05, cv=3),
+    rivals.OSLasso(25, step_size=0.01, update="samples", average=True, cv=2),
     # thresholding
     # intervals
 ]

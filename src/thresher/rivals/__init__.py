@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from thresher.rivals.dual_averaging import DualAveraging
     from thresher.rivals.ftrl_proximal import FTRLProximal
     from thresher.rivals.incremental_proximal import IncrementalProximal
+    from thresher.rivals.online_lasso import OnlineLasso
+    from thresher.rivals.online_linearized_lasso import OnlineLinearizedLasso
+    from thresher.rivals.os_lasso import OSLasso
     from thresher.rivals.streaming_sparse_regression import StreamingSparseRegression
     from thresher.rivals.truncated_gradient import TruncatedGradient
 
@@ -17,6 +20,9 @@ _HOMES = {
     "DualAveraging": "dual_averaging",
     "FTRLProximal": "ftrl_proximal",
     "IncrementalProximal": "incremental_proximal",
+    "OSLasso": "os_lasso",
+    "OnlineLasso": "online_lasso",
+    "OnlineLinearizedLasso": "online_linearized_lasso",
     "StreamingSparseRegression": "streaming_sparse_regression",
     "TruncatedGradient": "truncated_gradient",
 }
@@ -26,6 +32,9 @@ __all__ = [
     "DualAveraging",
     "FTRLProximal",
     "IncrementalProximal",
+    "OSLasso",
+    "OnlineLasso",
+    "OnlineLinearizedLasso",
     "StreamingSparseRegression",
     "TruncatedGradient",
 ]

@@ -90,23 +90,23 @@ class Rival(SparseLinear, Checked, ABC):
         with self._unchanged_by_failure():
             self._check_parameters()
             rows, responses, _ = self._check_rows(X, y, None, reset, np.dtype(np.float64))
-            self._check_against_features(rows.shape[1])
             if reset:
                 self.n_samples_seen_ = 0
                 self.diverged_at_ = None
                 self.coef_ = np.zeros(rows.shape[1])
                 self.intercept_ = 0.0
+            self._check_against_features(rows.shape[1])
+            if reset:
                 self._start(rows.shape[1])
         was_well = self.diverged_at_ is None
         try:
-            with InterruptsDeferred() as interrupts:
-                for X_block, y_block in self._blocks(rows, responses):
+            for X_block, y_block in self._blocks(rows, responses):
+                with InterruptsDeferred(whole=True):
                     if self.diverged_at_ is None:
                         n_learned = self._learn(X_block, y_block)
                         if n_learned < len(y_block):
                             self.diverged_at_ = self.n_samples_seen_ + n_learned
                     self.n_samples_seen_ += len(y_block)
-                    interrupts.check()
         finally:  # an interrupt falls between blocks, and finished blocks count
             self._publish()
         if was_well and self.diverged_at_ is not None:
