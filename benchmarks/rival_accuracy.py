@@ -1,0 +1,124 @@
+"""Every vector method on the same streams: the paper's independent and Toeplitz 0.5 designs, 10,000 rows.
+
+Each rival is given the best of a small grid, chosen for each design by the median error after the last row on other seeds. Runs
+are kept in benchmarks/results/rivals/ as they are done, so this can be interrupted.
+
+    python benchmarks/rival_accuracy.py          # what is missing, then the tables and the picture of docs/rivals.md
+"""
+
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from thresher import SparseRegressor
+from thresher.rivals import (
+    HTP,
+    IHT,
+    NIHT,
+    AdaGradL1,
+    AdaptiveDantzig,
+    CoSaMP,
+    DebiasedSGD,
+    DualAveraging,
+    FTRLProximal,
+    IncrementalProximal,
+    JainIHT,
+    OnlineDebiasedLasso,
+    OnlineLasso,
+    OnlineLinearizedLasso,
+    OSLasso,
+    StreamingSparseRegression,
+    TruncatedGradient,
+    compare,
+)
+from thresher.streams.synthetic import SparseLinearStream
+
+RESULTS = Path(__file__).parent / "results" / "rivals"
+DOCS = Path(__file__).parent.parent / "docs"
+DESIGNS = {"independent": {}, "Toeplitz 0.5": {"correlation": 0.5}}
+CHECKPOINTS = (100, 300, 1000, 3000, 10_000)
+SEEDS = (0, 1, 2)
+TUNING_SEEDS = (1000, 1001, 1002)
+PAPER = {"step_size": 0.001, "n_steps": 5, "n_warmup": 100, "fit_intercept": False, "standardize": False}
+
+
+def grid(method, **values):
+    return [method(**dict(zip(values, choice, strict=True))) for choice in product(*values.values())]
+
+
+# In the order of the tables. A grid of one is a method with nothing to tune.
+GRIDS = {
+    "SparseRegressor()": [SparseRegressor()],
+    "OHT, the paper's settings": grid(partial(SparseRegressor, **PAPER), sparsity=[15, 20, 30, 50]),
+    "OnlineLasso": grid(OnlineLasso, penalty=[0.5, 0.7, 0.85, 1.0, 1.4]),
+    "OnlineLinearizedLasso": grid(OnlineLinearizedLasso, penalty=[0.7, 0.85, 1.0, 1.4], n_warmup=[200, 500]),
+    "OnlineDebiasedLasso": grid(OnlineDebiasedLasso, batch_size=[50, 100, 200]),
+    "OSLasso": grid(OSLasso, n_warmup=[100, 200, 500, 1000], step_size=[0.001, 0.1], n_steps=[1, 20]),
+    "OSLasso, by samples": grid(
+        partial(OSLasso, update="samples"), n_warmup=[200, 500, 1000], step_size=[0.0003, 0.001, 0.003], average=[False, True]
+    ),
+    "AdaptiveDantzig": grid(AdaptiveDantzig, sparsity=[15, 20, 30], penalty=[0.1, 0.2, 0.4]),
+    "StreamingSparseRegression": grid(
+        StreamingSparseRegression, penalty=[1.5, 2.0, 3.0, 4.0], strong_convexity=[0.3, 0.5, 0.8], average=[False, True]
+    ),
+    "DebiasedSGD": grid(DebiasedSGD),
+    "DualAveraging": grid(DualAveraging, penalty=[0.01, 0.02, 0.04, 0.08], gamma=[15.0, 20.0, 30.0, 45.0]),
+    "AdaGradL1": grid(AdaGradL1, penalty=[0.01, 0.02, 0.04, 0.08], step_size=[0.05, 0.1, 0.2, 0.4]),
+    "AdaGradL1, mirror": grid(
+        partial(AdaGradL1, update="mirror"), penalty=[0.01, 0.03, 0.1, 0.3], step_size=[0.02, 0.05, 0.1, 0.2]
+    ),
+    "IncrementalProximal": grid(
+        IncrementalProximal, penalty=[0.01, 0.03, 0.1], step_size=[0.01, 0.02, 0.04], average=[False, True]
+    ),
+    "TruncatedGradient": grid(TruncatedGradient, gravity=[0.01, 0.03, 0.1], step_size=[0.0001, 0.0003, 0.0005]),
+    "FTRLProximal": grid(FTRLProximal, l1=[30.0, 100.0, 300.0], alpha=[0.05, 0.1, 0.2, 0.4]),
+    "IHT": grid(IHT, sparsity=[10, 15, 20, 30]),
+    "JainIHT": grid(JainIHT, n_active=[1, 5, 15]),
+    "HTP": grid(HTP, sparsity=[10, 15, 20, 30]),
+    "NIHT": grid(NIHT, sparsity=[10, 15, 20, 30]),
+    "CoSaMP": grid(CoSaMP, sparsity=[10, 15, 20, 30]),
+}
+
+
+def label(method):
+    return " ".join(repr(method).split())
+
+
+def tuned(design, stream):
+    """The best of every grid on the tuning seeds, by the median error after the last row."""
+    candidates = {label(method): method for methods in GRIDS.values() if len(methods) > 1 for method in methods}
+    found = compare(
+        candidates, stream, CHECKPOINTS[-1:], TUNING_SEEDS, output=RESULTS / f"{slug(design)}-tuning.jsonl", n_test=0
+    )
+    errors = {name: np.median([record.mse for record in found if record.method == name]) for name in candidates}
+    return {
+        name: methods[0] if len(methods) == 1 else min(methods, key=lambda method: errors[label(method)])
+        for name, methods in GRIDS.items()
+    }
+
+
+def slug(design):
+    return design.lower().replace(" ", "-")
+
+
+def main():
+    import matplotlib.pyplot as plt
+
+    RESULTS.mkdir(exist_ok=True)
+    figure, axes = plt.subplots(1, 2, figsize=(15, 8), layout="constrained")
+    for (design, parameters), ax in zip(DESIGNS.items(), axes, strict=True):
+        stream = partial(SparseLinearStream, **parameters)
+        best = tuned(design, stream)
+        found = compare(best, stream, CHECKPOINTS, SEEDS, output=RESULTS / f"{slug(design)}.jsonl")
+        print(f"\n{design}:\n\n{found.to_markdown()}\n")
+        for name, method in best.items():
+            print(f"- {name}: `{label(method)}`, best of {len(GRIDS[name])}")
+        found.plot(ax=ax)
+        ax.set_title(design)
+    figure.savefig(DOCS / "rivals.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main()
