@@ -57,7 +57,10 @@ GRIDS = {
     "OnlineDebiasedLasso": grid(OnlineDebiasedLasso, batch_size=[50, 100, 200]),
     "OSLasso": grid(OSLasso, n_warmup=[100, 200, 500, 1000], step_size=[0.001, 0.1], n_steps=[1, 20]),
     "OSLasso, by samples": grid(
-        partial(OSLasso, update="samples"), n_warmup=[200, 500, 1000], step_size=[0.0003, 0.001, 0.003], average=[False, True]
+        partial(OSLasso, update="samples"),
+        n_warmup=[200, 500, 1000],
+        step_size=[0.0003, 0.001, 0.003],
+        average=[False, True],
     ),
     "AdaptiveDantzig": grid(AdaptiveDantzig, sparsity=[15, 20, 30], penalty=[0.1, 0.2, 0.4]),
     "StreamingSparseRegression": grid(

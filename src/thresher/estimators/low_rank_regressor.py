@@ -4,25 +4,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._memory import require_bytes
+from thresher.estimators._matrix_rows import MatrixRows
 from thresher.estimators._ranked import Ranked
 from thresher.estimators._rows import RowStreaming
-from thresher.estimators._shape import checked_shape
 from thresher.rounds.step_size import StepSize
 from thresher.selection.criteria import Method
 from thresher.selection.selecting import SelectingRounds
 from thresher.selection.sensing import SensingRanks
-from thresher.sparsity.rank import Rank
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
 
 
-class LowRankRegressor(RegressorMixin, Ranked, RowStreaming):  # type: ignore[misc]
+class LowRankRegressor(MatrixRows, Ranked, RowStreaming):
     r"""Regression on d1 x d2 matrices with a coefficient matrix of rank at most r, kept current while data stream in.
 
     After every sample it takes a few projected gradient steps towards
@@ -127,7 +123,6 @@ class LowRankRegressor(RegressorMixin, Ranked, RowStreaming):  # type: ignore[mi
         "fit_intercept": ["boolean"],
     }
     _summary_type = Gram
-    _shape: tuple[int, int]
 
     def __init__(
         self,
@@ -157,32 +152,8 @@ class LowRankRegressor(RegressorMixin, Ranked, RowStreaming):  # type: ignore[mi
     # -- fitting ---------------------------------------------------------------------------------------
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Floats, Floats | None]:
-        rows, shape = self._as_rows(X, None if reset else self._shape)
-        self._shape = shape
+        rows = self._take_matrices(X, reset)
         return self._check_rows(rows, y, sample_weight, reset, np.dtype(np.float64))
-
-    def _as_rows(self, X: Any, known: tuple[int, int] | None) -> tuple[Any, tuple[int, int]]:
-        """X as rows of d1 d2 numbers, and (d1, d2); an error if they contradict what is known."""
-        asked = checked_shape(self.shape)
-        shape = known or asked
-        if not hasattr(X, "shape"):
-            X = np.asarray(X)
-        n_dimensions = len(X.shape)
-        if n_dimensions == 3:
-            given = X.shape[1], X.shape[2]
-            if shape is not None and given != shape:
-                raise ValueError(f"X holds matrices of shape {given}; expected {shape}.")
-            if 0 in given:
-                raise ValueError(f"X holds matrices of shape {given}; they must not be empty.")
-            return np.asarray(X).reshape(len(X), given[0] * given[1]), given
-        if shape is None:
-            raise ValueError(
-                f"X has {n_dimensions} dimension(s); expected an array of shape (n, d1, d2), or rows of d1 * d2 "
-                "numbers and shape=(d1, d2)."
-            )
-        if n_dimensions == 2 and X.shape[1] != shape[0] * shape[1]:
-            raise ValueError(f"X has {X.shape[1]} columns; matrices of shape {shape} have {shape[0] * shape[1]}.")
-        return X, shape
 
     def _new_summary(self, rows: Any, responses: Any) -> Gram:
         d = rows.shape[1]
@@ -195,18 +166,11 @@ class LowRankRegressor(RegressorMixin, Ranked, RowStreaming):  # type: ignore[mi
         return Gram(d, hold_rows=True)
 
     def _take_summary(self, summary: Gram) -> None:
-        shape = checked_shape(self.shape)
-        if shape is None or shape[0] * shape[1] != summary.n_features:
-            raise ValueError(f"The summary has {summary.n_features} features; set shape=(d1, d2) with that product.")
-        if summary.dtype != np.float64:
-            raise ValueError("The summary must be in float64; Gram(n_features).merge(summary) makes it so.")
-        self._shape = shape
+        self._take_shape_for(summary)
         self._forget_features(summary.n_features)
 
     def _problem(self) -> Any:
-        asked = checked_shape(self.shape)
-        if asked is not None and asked != self._shape:
-            raise ValueError(f"shape={asked} contradicts the matrices seen so far, of shape {self._shape}.")
+        self._check_shape_asked()
         return *self._asked(min(self._shape)), bool(self.fit_intercept)
 
     def _summarise(self, rows: Any, responses: Any, weights: Any) -> Any:
@@ -223,34 +187,3 @@ class LowRankRegressor(RegressorMixin, Ranked, RowStreaming):  # type: ignore[mi
         self.rank_ = self._rounds.size
         self.coef_ = self._rounds.coef.copy()
         self.intercept_ = float(self._rounds.intercept[0]) if self.fit_intercept else 0.0
-
-    # -- using the model -------------------------------------------------------------------------------
-
-    @property
-    def factors_(self) -> tuple[Floats, Floats, Floats]:
-        """U, singular values and V' of the coefficients; the largest entry of each column of U is positive."""
-        check_is_fitted(self, "coef_")
-        return Rank(self.rank_).factors(self.coef_)
-
-    def predict(self, X: Any) -> Floats:
-        """Predicted responses.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d1, d2), or (n, d1 * d2)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        check_is_fitted(self, "coef_")
-        rows, _ = self._as_rows(X, self._shape)
-        rows = validate_data(self, rows, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        result: Floats = safe_sparse_dot(rows, self.coef_.reshape(-1)) + self.intercept_
-        return result
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.three_d_array = True
-        return tags

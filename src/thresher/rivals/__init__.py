@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from thresher.rivals.online_linearized_lasso import OnlineLinearizedLasso
     from thresher.rivals.os_lasso import OSLasso
     from thresher.rivals.streaming_sparse_regression import StreamingSparseRegression
+    from thresher.rivals.svp import SVP
     from thresher.rivals.truncated_gradient import TruncatedGradient
 
 # Loaded on first use: scikit-learn and numba take seconds to import.
@@ -23,11 +24,13 @@ _HOMES = {
     "OSLasso": "os_lasso",
     "OnlineLasso": "online_lasso",
     "OnlineLinearizedLasso": "online_linearized_lasso",
+    "SVP": "svp",
     "StreamingSparseRegression": "streaming_sparse_regression",
     "TruncatedGradient": "truncated_gradient",
 }
 
 __all__ = [
+    "SVP",
     "AdaGradL1",
     "DualAveraging",
     "FTRLProximal",

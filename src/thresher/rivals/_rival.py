@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 BLOCK = 256
 
 
-class Rival(SparseLinear, Checked, ABC):
+class StreamingRival(Checked, ABC):
     """A streaming method that is a few arrays and a way to learn from the next rows.
 
     A subclass sets up its state (`_start`), learns from rows (`_learn`), and shows its estimate (`_estimate`). If
@@ -32,6 +32,8 @@ class Rival(SparseLinear, Checked, ABC):
     # What to do about divergence.
     _remedy: ClassVar[str] = "Use a smaller step_size."
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    coef_: Floats
+    intercept_: float
     diverged_at_: int | None
 
     def partial_fit(self, X: Any, y: Any) -> Self:
@@ -58,6 +60,10 @@ class Rival(SparseLinear, Checked, ABC):
     # -- what a subclass provides ------------------------------------------------------------------------
 
     @abstractmethod
+    def _check(self, X: Any, y: Any, reset: bool) -> tuple[Any, Floats]:
+        """Checked rows and responses. Sets or checks what is known of the columns."""
+
+    @abstractmethod
     def _start(self, n_features: int) -> None:
         """Begin: set up the state, with parameters that are checked. May raise; nothing has changed yet."""
 
@@ -67,7 +73,11 @@ class Rival(SparseLinear, Checked, ABC):
 
     @abstractmethod
     def _estimate(self) -> Floats:
-        """The coefficients as they stand; they are copied."""
+        """The coefficients as they stand, in the shape of `coef_`; they are copied."""
+
+    def _zeros(self, n_features: int) -> Floats:
+        """Coefficients that say nothing yet, in the shape of `coef_`."""
+        return np.zeros(n_features)
 
     def _check_against_features(self, n_features: int) -> None:
         """Raise if the parameters do not go with so many columns. They may have changed since `_start`."""
@@ -89,12 +99,9 @@ class Rival(SparseLinear, Checked, ABC):
     def _take(self, X: Any, y: Any, reset: bool) -> Self:
         with self._unchanged_by_failure():
             self._check_parameters()
-            rows, responses, _ = self._check_rows(X, y, None, reset, np.dtype(np.float64))
+            rows, responses = self._check(X, y, reset)
             if reset:
-                self.n_samples_seen_ = 0
-                self.diverged_at_ = None
-                self.coef_ = np.zeros(rows.shape[1])
-                self.intercept_ = 0.0
+                self._begin(rows.shape[1])
             self._check_against_features(rows.shape[1])
             if reset:
                 self._start(rows.shape[1])
@@ -117,6 +124,13 @@ class Rival(SparseLinear, Checked, ABC):
             )
         return self
 
+    def _begin(self, n_features: int) -> None:
+        """Forget everything."""
+        self.n_samples_seen_ = 0
+        self.diverged_at_ = None
+        self.coef_ = self._zeros(n_features)
+        self.intercept_ = 0.0
+
     def _blocks(self, rows: Any, responses: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Pieces that end at events, each dense and in float64."""
         start, sparse = 0, issparse(rows)
@@ -125,6 +139,14 @@ class Rival(SparseLinear, Checked, ABC):
             block = rows[start:stop].toarray() if sparse else rows[start:stop]
             yield read_only(np.ascontiguousarray(block, np.float64)), read_only(responses[start:stop])
             start = stop
+
+
+class Rival(SparseLinear, StreamingRival):
+    """A streaming method for rows of numbers, with one coefficient for each column."""
+
+    def _check(self, X: Any, y: Any, reset: bool) -> tuple[Any, Floats]:
+        rows, responses, _ = self._check_rows(X, y, None, reset, np.dtype(np.float64))
+        return rows, responses
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
