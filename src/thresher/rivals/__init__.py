@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from thresher.rivals.dual_averaging import DualAveraging
     from thresher.rivals.ftrl_proximal import FTRLProximal
     from thresher.rivals.incremental_proximal import IncrementalProximal
+    from thresher.rivals.nuclear_proximal import NuclearProximal
     from thresher.rivals.online_lasso import OnlineLasso
     from thresher.rivals.online_linearized_lasso import OnlineLinearizedLasso
     from thresher.rivals.os_lasso import OSLasso
+    from thresher.rivals.scaled_gd import ScaledGD
     from thresher.rivals.streaming_sparse_regression import StreamingSparseRegression
     from thresher.rivals.svp import SVP
     from thresher.rivals.truncated_gradient import TruncatedGradient
@@ -21,10 +23,12 @@ _HOMES = {
     "DualAveraging": "dual_averaging",
     "FTRLProximal": "ftrl_proximal",
     "IncrementalProximal": "incremental_proximal",
+    "NuclearProximal": "nuclear_proximal",
     "OSLasso": "os_lasso",
     "OnlineLasso": "online_lasso",
     "OnlineLinearizedLasso": "online_linearized_lasso",
     "SVP": "svp",
+    "ScaledGD": "scaled_gd",
     "StreamingSparseRegression": "streaming_sparse_regression",
     "TruncatedGradient": "truncated_gradient",
 }
@@ -35,9 +39,11 @@ __all__ = [
     "DualAveraging",
     "FTRLProximal",
     "IncrementalProximal",
+    "NuclearProximal",
     "OSLasso",
     "OnlineLasso",
     "OnlineLinearizedLasso",
+    "ScaledGD",
     "StreamingSparseRegression",
     "TruncatedGradient",
 ]

@@ -117,12 +117,15 @@ class StreamingRival(Checked, ABC):
         finally:  # an interrupt falls between blocks, and finished blocks count
             self._publish()
         if was_well and self.diverged_at_ is not None:
-            warn_caller(
-                f"{type(self).__name__} diverged at row {self.diverged_at_} (counted from zero). coef_ holds what it "
-                f"was before, and later rows are not learned from. {self._remedy} Then start over with fit.",
-                ConvergenceWarning,
-            )
+            self._warn_of_divergence()
         return self
+
+    def _warn_of_divergence(self) -> None:
+        warn_caller(
+            f"{type(self).__name__} diverged at row {self.diverged_at_} (counted from zero). coef_ holds what it "
+            f"was before, and later rows are not learned from. {self._remedy} Then start over with fit.",
+            ConvergenceWarning,
+        )
 
     def _begin(self, n_features: int) -> None:
         """Forget everything."""
