@@ -413,8 +413,18 @@ def test_scaled_gd_goes_on_after_fit_and_keeps_its_rank(rng):
         model.set_params(rank=1).partial_fit(X, y)
     assert state(model.set_params(rank=2)) == before
     assert model.set_params(rank=1).fit(X, y).left_.shape == (5, 1)
-    with pytest.warns(ConvergenceWarning, match="diverged"):
-        assert np.isfinite(ScaledGD(2, step_size=50.0).fit(X, y).coef_).all()
+
+
+@pytest.mark.parametrize("step_size", [1.2, 1.5, 50.0])
+def test_scaled_gd_does_not_take_a_rest_for_an_optimum(rng, step_size):
+    X, y, truth = problem(rng, n=2000, noise=0.3)
+    model = ScaledGD(2, step_size=step_size)
+    with pytest.warns(ConvergenceWarning, match="diverged at row 1999"):
+        model.fit(X, y)
+    assert not model.coef_.any()
+    assert not model.left_.any()
+    model.set_params(step_size=0.9).fit(X, y)
+    assert np.linalg.norm(model.coef_ - truth) < 0.03 * np.linalg.norm(truth)
 
 
 def test_scaled_gd_waits_for_a_response_that_is_not_zero(rng):

@@ -108,6 +108,12 @@ class MomentsRival(MatrixRival):
                 f"rank={self.rank} exceeds the smaller side of the matrix; use at most {min(self._shape)}."
             )
 
+    def _worse_than_zero(self, coef: Floats, intercept: float | None) -> bool:
+        """Whether an estimate fits the samples worse than none does, beyond rounding; intercepts as in `Gram.loss`."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss, at_zero = (self._summary.loss(theta.reshape(-1), intercept) for theta in (coef, np.zeros_like(coef)))
+        return not loss <= at_zero * (1.0 + 1e-9)
+
     @property
     def _mean_square(self) -> float:
         """Mean square of the entries of the matrices."""

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 # The first estimate is made of this many samples for each of about r (d1 + d2) unknowns.
 SAMPLES_PER_UNKNOWN = 2
+# Eigenvalues below this share of the largest are rounding.
+ZERO = 1e-15
 
 
 class ScaledGD(MomentsRival):
@@ -42,8 +44,8 @@ class ScaledGD(MomentsRival):
     shape : tuple of int, optional
         Shape (d1, d2) of the matrices, if they are given as rows of d1 d2 numbers.
     step_size : float, default=0.5
-        eta. The error shrinks by 1 - eta per step if X has uncorrelated entries; it diverges at about 2, sooner if they
-        are correlated or samples are few.
+        eta. If X has uncorrelated entries, the error shrinks by 1 - eta per step up to 2/3, and steps of one or more
+        lead astray; so do shorter ones if entries are correlated or samples are few.
     n_steps : int, default=1
         Steps per round, K.
     n_warmup : int or "auto", default="auto"
@@ -52,8 +54,8 @@ class ScaledGD(MomentsRival):
         Samples per round. Every round costs K passes over a d x d matrix, so larger ones save time; samples short of
         a full round wait for the next.
     damping : float, default=0.0
-        epsilon, as a share of the mean diagonal of R'R or L'L. Zero is the method of the paper; something
-        like 1e-3 helps if r exceeds the true rank.
+        epsilon, as a share of the mean diagonal of R'R or L'L. Zero is the method of the paper. Later work damps
+        against ranks that are too large, from small random starts; from the start used here nothing is gained.
     tol : float, default=1e-8
         ``fit`` stops when a step moves the coefficients less than this, relatively.
     max_iter : int, default=1000
@@ -92,14 +94,16 @@ class ScaledGD(MomentsRival):
     epsilon is zero. With P_L and P_R the projections on the column spaces of L and R, a step of
     :math:`\Theta = L R^\top` is :math:`\Theta - \eta (Z P_R + P_L Z) + \eta^2 Z \Theta^+ Z`.
 
-    *Tuning*: eta = 0.5 as in the paper; halve it if it diverges. *Departures*: the paper is about a fixed sample, which
+    *Tuning*: eta = 0.5 as in the paper; halve it if it diverges. Too long a step need not: as both factors move at
+    once, it may also come to rest where the loss has a slope. ``fit`` tells, since the loss is then larger than at zero
+    or the factors keep moving; of a stream, look at ``score``. *Departures*: the paper is about a fixed sample, which
     is what ``fit`` does. The stream, a few steps on all samples so far whenever samples come, is ours. So is v,
     which the paper's designs have equal to one. Directions in which R'R or L'L is zero to rounding do not move.
 
     References
     ----------
     T. Tong, C. Ma and Y. Chi (2021). Accelerating ill-conditioned low-rank matrix estimation via scaled gradient
-    descent. Journal of Machine Learning Research 22(150), 1-63: eq. (3), Algorithm 2 and Theorem 2 (sensing).
+    descent. Journal of Machine Learning Research 22(150), 1-63: ScaledGD for matrix sensing, with spectral start.
 
     X. Xu, Y. Shen, Y. Chi and C. Ma (2023). The power of preconditioning in overparameterized low-rank matrix sensing.
     International Conference on Machine Learning: damping.
@@ -207,23 +211,24 @@ class ScaledGD(MomentsRival):
             )
 
     def _settle(self) -> bool:
-        """Steps until they move nothing; False if there were not enough of them."""
-        self.left_, self.right_ = self._spectral()
-        if not self.left_.any():
-            return True
-        while self.n_iter_ < self.max_iter:
-            before = self._estimate()
-            after = self._step(self.left_, self.right_)
+        """Steps until neither factor moves; False if there were not enough of them, or if they went astray."""
+        left, right = self._spectral()
+        settled, astray = not left.any(), False
+        while not settled and self.n_iter_ < self.max_iter:
+            after = self._step(left, right)
             if after is None:
-                self.left_, self.right_ = self._spectral()
-                self.diverged_at_ = self.n_samples_seen_ - 1
-                return False
-            self.left_, self.right_ = after
+                astray = True
+                break
+            # One by one: both moves together may undo each other.
+            moves = (after[0] - left) @ right.T, left @ (after[1] - right).T
+            settled = max(map(np.linalg.norm, moves)) <= self.tol * np.linalg.norm(left @ right.T)
+            left, right = after
             self.n_iter_ += 1
-            now = self._estimate()
-            if np.linalg.norm(now - before) <= self.tol * np.linalg.norm(now):
-                return True
-        return False
+        if astray or self._worse_than_zero(left @ right.T, 0.0):
+            self.diverged_at_ = self.n_samples_seen_ - 1
+            return False
+        self.left_, self.right_ = left, right
+        return settled
 
     # -- the method ------------------------------------------------------------------------------------------
 
@@ -260,6 +265,9 @@ def scaled_step(left: Floats, right: Floats, gradient: Floats, step: float, damp
 
 
 def _inverse_moments(factor: Floats, damping: float) -> Floats:
-    moments = factor.T @ factor
-    moments += damping * np.trace(moments) / len(moments) * np.eye(len(moments))
-    return np.asarray(np.linalg.pinv(moments, hermitian=True), np.float64)
+    """The inverse of factor' factor, damped, where it has one."""
+    values, vectors = np.linalg.eigh(factor.T @ factor)
+    values += damping * np.mean(values)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > ZERO * values[-1])
+    result: Floats = (vectors * inverse) @ vectors.T
+    return result

@@ -176,6 +176,4 @@ class SVP(MomentsRival):
             settled = rounds.settle(eta, 1, self.tol, 1)
             if rounds.tallies["overflows"] or (isinstance(self.step_size, str) and rounds.tallies["rises"]):
                 return False, True
-        centre = None if self.fit_intercept else 0.0
-        at_zero = self._summary.loss(np.zeros(self._summary.n_features), centre)
-        return settled, not self._summary.loss(rounds.coef.reshape(-1), centre) <= at_zero * (1.0 + 1e-9)
+        return settled, self._worse_than_zero(rounds.coef, None if self.fit_intercept else 0.0)
