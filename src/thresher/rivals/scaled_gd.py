@@ -34,7 +34,7 @@ class ScaledGD(MomentsRival):
     values of :math:`\frac{1}{n v} \sum_i y_i X_i`. A projection on a rank, which needs singular
     values in each step, is never made.
 
-    With d = d1 d2, memory is 12 d^2 bytes and does not grow. A sample costs d^2 flops, and each step one product with a
+    With d = d1 d2, memory is 8 d^2 bytes and does not grow. A sample costs d^2 flops, and each step one product with a
     d x d matrix and r d more.
 
     Parameters
