@@ -33,6 +33,11 @@ VECTOR_RIVALS = [
     rivals.OSLasso(30, n_steps=3, step_size=0.05, cv=3),
     rivals.OSLasso(25, step_size=0.01, update="samples", average=True, cv=2),
     # thresholding
+    rivals.CoSaMP(3, fit_intercept=True, standardize=True, max_iter=50),
+    rivals.HTP(4, step_size=0.4, fit_intercept=True),
+    rivals.IHT(4, step_size=0.3, fit_intercept=True),
+    rivals.JainIHT(2, condition=0.3, standardize=True, tol=1e-7),
+    rivals.NIHT(4, c=0.2, shrink=1.5, standardize=True, tol=1e-6),
     # intervals
 ]
 

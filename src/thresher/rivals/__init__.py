@@ -5,9 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from thresher.rivals.ada_grad_l1 import AdaGradL1
+    from thresher.rivals.cosamp import CoSaMP
     from thresher.rivals.dual_averaging import DualAveraging
     from thresher.rivals.ftrl_proximal import FTRLProximal
+    from thresher.rivals.htp import HTP
+    from thresher.rivals.iht import IHT
     from thresher.rivals.incremental_proximal import IncrementalProximal
+    from thresher.rivals.jain_iht import JainIHT
+    from thresher.rivals.niht import NIHT
     from thresher.rivals.nuclear_proximal import NuclearProximal
     from thresher.rivals.online_lasso import OnlineLasso
     from thresher.rivals.online_linearized_lasso import OnlineLinearizedLasso
@@ -20,9 +25,14 @@ if TYPE_CHECKING:
 # Loaded on first use: scikit-learn and numba take seconds to import.
 _HOMES = {
     "AdaGradL1": "ada_grad_l1",
+    "CoSaMP": "cosamp",
     "DualAveraging": "dual_averaging",
     "FTRLProximal": "ftrl_proximal",
+    "HTP": "htp",
+    "IHT": "iht",
     "IncrementalProximal": "incremental_proximal",
+    "JainIHT": "jain_iht",
+    "NIHT": "niht",
     "NuclearProximal": "nuclear_proximal",
     "OSLasso": "os_lasso",
     "OnlineLasso": "online_lasso",
@@ -34,11 +44,16 @@ _HOMES = {
 }
 
 __all__ = [
+    "HTP",
+    "IHT",
+    "NIHT",
     "SVP",
     "AdaGradL1",
+    "CoSaMP",
     "DualAveraging",
     "FTRLProximal",
     "IncrementalProximal",
+    "JainIHT",
     "NuclearProximal",
     "OSLasso",
     "OnlineLasso",
