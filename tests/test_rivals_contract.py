@@ -32,6 +32,7 @@ VECTOR_RIVALS = [
     rivals.OnlineLinearizedLasso(1.2, n_warmup=20, n_wait=5, n_steps=2),
     rivals.OSLasso(30, n_steps=3, step_size=0.05, cv=3),
     rivals.OSLasso(25, step_size=0.01, update="samples", average=True, cv=2),
+    rivals.AdaptiveDantzig(5, n_observed=12, penalty=0.1, noise=0.5, n_warmup=10, random_state=3),
     # thresholding
     rivals.CoSaMP(3, fit_intercept=True, standardize=True, max_iter=50),
     rivals.HTP(4, step_size=0.4, fit_intercept=True),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from thresher.rivals.ada_grad_l1 import AdaGradL1
+    from thresher.rivals.adaptive_dantzig import AdaptiveDantzig
     from thresher.rivals.cosamp import CoSaMP
     from thresher.rivals.dual_averaging import DualAveraging
     from thresher.rivals.ftrl_proximal import FTRLProximal
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # Loaded on first use: scikit-learn and numba take seconds to import.
 _HOMES = {
     "AdaGradL1": "ada_grad_l1",
+    "AdaptiveDantzig": "adaptive_dantzig",
     "CoSaMP": "cosamp",
     "DualAveraging": "dual_averaging",
     "FTRLProximal": "ftrl_proximal",
@@ -49,6 +51,7 @@ __all__ = [
     "NIHT",
     "SVP",
     "AdaGradL1",
+    "AdaptiveDantzig",
     "CoSaMP",
     "DualAveraging",
     "FTRLProximal",
