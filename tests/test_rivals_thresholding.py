@@ -233,6 +233,12 @@ def test_steps_that_are_too_long_are_told(rows):
     np.testing.assert_array_equal(cut.coef_, 0.0)
     model.set_params(step_size="auto").partial_fit(X, y)  # nothing was lost
     np.testing.assert_allclose(model.coef_, IHT(4).fit(X, y).coef_, atol=1e-7)
+    for unit_x, unit_y in ((1e100, 1.0), (1e100, 1e120), (1e-100, 1e140)):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            huge = IHT(4, step_size=10.0 * unit_x**-2).fit(unit_x * X, unit_y * y)
+        assert [warning.category for warning in told] == [ConvergenceWarning]
+        np.testing.assert_array_equal(huge.coef_, 0.0)
     with pytest.warns(ConvergenceWarning, match="NIHT did not converge within max_iter=2"):
         NIHT(4, max_iter=2).fit(X, y)
 

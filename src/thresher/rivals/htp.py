@@ -32,7 +32,7 @@ class HTP(IHT):
         intercept). Coefficients are always in the units of the data.
     tol : float, default=1e-8
         Stop when a round, which ends as the support repeats, moves no coefficient by more than this share of the
-        largest, in units of the columns' scales.
+        largest.
     max_iter : int, default=10000
         Steps at most, down to a multiple of 20.
 

@@ -34,8 +34,7 @@ class IHT(OnSummary):
         Whether steps and comparisons are made in units of each column's root mean square (standard deviation with an
         intercept). Coefficients are always in the units of the data.
     tol : float, default=1e-8
-        Stop when a round of 20 steps moves no coefficient by more than this share of the largest, in units of the
-        columns' scales.
+        Stop when a round of 20 steps moves no coefficient by more than this share of the largest.
     max_iter : int, default=10000
         Steps at most, down to a multiple of 20.
 
