@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,15 @@ def _pyplot() -> Any:
 def _names(estimator: Any, features: NDArray[np.intp]) -> list[str]:
     names = getattr(estimator, "feature_names_in_", None)
     return [f"{j}" if names is None else str(names[j]) for j in features]
+
+
+def _apart(heights: list[float], gap: float, low: float, high: float) -> Floats:
+    """Increasing heights, moved as little as possible (in squares) to leave gaps and to stay in bounds if they can."""
+    steps: Floats = gap * np.arange(len(heights), dtype=np.float64)
+    if not heights:
+        return steps
+    result: Floats = steps + isotonic_regression(heights - steps, y_min=low, y_max=max(low, high - steps[-1]))
+    return result
 
 
 class _Display:
@@ -129,17 +139,9 @@ class CoefficientsDisplay(_Display):
     def _label_ends(self, ax: Any, order: NDArray[np.intp]) -> None:
         """Names at the right-hand ends, moved apart where they would overlap."""
         low, high = ax.get_ylim()
-        gap = (high - low) / 20.0
         ends = sorted((float(self.coef[-1, k]), place, int(k)) for place, k in enumerate(order[: len(COLOURS)]))
         ends = [end for end in ends if end[0] != 0.0]
-        heights = np.array([value for value, _, _ in ends])
-        for _ in range(200):
-            short = gap - np.diff(heights)
-            if not np.any(short > 1e-6 * gap):
-                break
-            push = 0.5 * np.maximum(short, 0.0)
-            heights[1:] += push
-            heights[:-1] -= push
+        heights = _apart([value for value, _, _ in ends], (high - low) / 20.0, low, high)
         for height, (_, place, k) in zip(heights, ends, strict=True):
             ax.annotate(
                 self.names[k],

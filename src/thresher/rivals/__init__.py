@@ -4,8 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from thresher.rivals._comparison import Comparison
     from thresher.rivals.ada_grad_l1 import AdaGradL1
     from thresher.rivals.adaptive_dantzig import AdaptiveDantzig
+    from thresher.rivals.comparing import FailedRunsError, compare
     from thresher.rivals.cosamp import CoSaMP
     from thresher.rivals.dual_averaging import DualAveraging
     from thresher.rivals.ftrl_proximal import FTRLProximal
@@ -28,8 +30,10 @@ _HOMES = {
     "AdaGradL1": "ada_grad_l1",
     "AdaptiveDantzig": "adaptive_dantzig",
     "CoSaMP": "cosamp",
+    "Comparison": "_comparison",
     "DualAveraging": "dual_averaging",
     "FTRLProximal": "ftrl_proximal",
+    "FailedRunsError": "comparing",
     "HTP": "htp",
     "IHT": "iht",
     "IncrementalProximal": "incremental_proximal",
@@ -43,6 +47,7 @@ _HOMES = {
     "ScaledGD": "scaled_gd",
     "StreamingSparseRegression": "streaming_sparse_regression",
     "TruncatedGradient": "truncated_gradient",
+    "compare": "comparing",
 }
 
 __all__ = [
@@ -53,8 +58,10 @@ __all__ = [
     "AdaGradL1",
     "AdaptiveDantzig",
     "CoSaMP",
+    "Comparison",
     "DualAveraging",
     "FTRLProximal",
+    "FailedRunsError",
     "IncrementalProximal",
     "JainIHT",
     "NuclearProximal",
@@ -64,6 +71,7 @@ __all__ = [
     "ScaledGD",
     "StreamingSparseRegression",
     "TruncatedGradient",
+    "compare",
 ]
 
 
