@@ -1,7 +1,7 @@
 """Every vector method on the same streams: the paper's independent and Toeplitz 0.5 designs, 10,000 rows.
 
-Each rival is given the best of a small grid, chosen for each design by the median error after the last row on other seeds. Runs
-are kept in benchmarks/results/rivals/ as they are done, so this can be interrupted.
+Each rival is given the best of a small grid, chosen for each design by the median error after the last row on other
+seeds. Runs are kept in benchmarks/results/rivals/ as they are done, so this can be interrupted.
 
     python benchmarks/rival_accuracy.py          # what is missing, then the tables and the picture of docs/rivals.md
 """

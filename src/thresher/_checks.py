@@ -138,3 +138,11 @@ def check_coef(coef: ArrayLike, n_features: int) -> Floats:
     if theta.shape != (n_features,):
         raise ValueError(f"coef has shape {theta.shape}; expected ({n_features},).")
     return theta
+
+
+def check_summary(summary: Any, kind: type) -> None:
+    """Raise unless this is a summary of the right kind that has seen something."""
+    if not isinstance(summary, kind):
+        raise TypeError(f"summary must be a thresher.{kind.__name__}, got {type(summary).__name__}")
+    if summary.weight == 0.0:  # type: ignore[attr-defined]
+        raise ValueError("The summary is empty: absorb data with positive weight first.")

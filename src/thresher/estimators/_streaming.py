@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from thresher._checks import check_summary
 from thresher._warnings import warn_caller
 from thresher.estimators._checked import Checked
 from thresher.rounds.step_size import step_table
@@ -38,12 +39,7 @@ class Streaming(Checked, ABC):
         """
         with self._unchanged_by_failure():
             self._check_parameters()
-            if not isinstance(summary, self._summary_type):
-                raise TypeError(
-                    f"summary must be a thresher.{self._summary_type.__name__}, got {type(summary).__name__}"
-                )
-            if summary.weight == 0.0:
-                raise ValueError("The summary is empty: absorb data with positive weight first.")
+            check_summary(summary, self._summary_type)
             self._take_summary(summary)
             return self._settle(summary.copy())
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._checks import check_summary
 from thresher._memory import require_bytes
 from thresher.estimators._matrix_rows import MatrixRows
 from thresher.rivals._rival import StreamingRival
@@ -68,10 +69,7 @@ class MomentsRival(MatrixRival):
         """
         with self._unchanged_by_failure():
             self._check_parameters()
-            if not isinstance(summary, Gram):
-                raise TypeError(f"summary must be a thresher.Gram, got {type(summary).__name__}")
-            if summary.weight == 0.0:
-                raise ValueError("The summary is empty: absorb data with positive weight first.")
+            check_summary(summary, Gram)
             self._take_shape_for(summary)
             self._check_against_features(summary.n_features)
             self._forget_features(summary.n_features)
@@ -83,6 +81,7 @@ class MomentsRival(MatrixRival):
 
     def _solve_anew(self, summary: Gram) -> Self:
         self._begin(summary.n_features)
+        self._start(summary.n_features)
         self._summary = summary
         self.n_samples_seen_ = summary.n_samples
         self._solve()

@@ -10,9 +10,9 @@ from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from thresher._checks import check_summary
 from thresher._threads import one_blas_thread
 from thresher._warnings import warn_caller
-from thresher.kernels.gram import absorb_rows
 from thresher.kernels.problem import TINY
 from thresher.rivals._rival import Rival
 from thresher.rounds.sparse import SparseRounds
@@ -36,13 +36,6 @@ class Solution(NamedTuple):
     fault: str = ""  # what kept it from converging
 
 
-def absorb_checked(gram: Gram, X: Floats, y: Floats) -> None:
-    """Add rows that are checked already. Unlike ``Gram.absorb`` it hears no interrupt, so they all count or none."""
-    for block in gram.blocks(X, y, None):
-        absorb_rows(gram.arrays, *block)
-        gram.fold_if_full()
-
-
 class OnSummary(Rival):
     """An offline method that needs no more of the rows than their Gram: its result is a function of the summary."""
 
@@ -64,13 +57,11 @@ class OnSummary(Rival):
         """
         with self._unchanged_by_failure():
             self._check_parameters()
-            if not isinstance(summary, Gram):
-                raise TypeError(f"summary must be a thresher.Gram, got {type(summary).__name__}")
-            if summary.weight == 0.0:
-                raise ValueError("The summary is empty: absorb rows with positive weight first.")
+            check_summary(summary, Gram)
+            self._begin(summary.n_features)
             self._check_against_features(summary.n_features)
             self._forget_features(summary.n_features)
-            self.n_samples_seen_, self.diverged_at_ = summary.n_samples, None
+            self.n_samples_seen_ = summary.n_samples
             self._start(summary.n_features)
             self.summary_ = summary.copy()
             self._publish()
@@ -85,7 +76,7 @@ class OnSummary(Rival):
         self._fault, self.n_iter_ = "", 0
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        absorb_checked(self.summary_, X, y)
+        self.summary_.absorb(X, y)
         return len(y)
 
     def _estimate(self) -> Floats:

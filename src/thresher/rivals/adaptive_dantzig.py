@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval
 
 from thresher._warnings import warn_caller
 from thresher.kernels.problem import TINY
-from thresher.rivals._on_summary import absorb_checked
 from thresher.rivals._rival import Rival
 from thresher.sparsity.cardinality import Cardinality
 from thresher.summaries.gram import Gram
@@ -173,7 +172,7 @@ class AdaptiveDantzig(Rival):
 
     def _learn(self, X: Floats, y: Floats) -> int:
         last = self._next_solve(self._gram.n_samples)
-        absorb_checked(self._gram, self._seen(X), y)
+        self._gram.absorb(self._seen(X), y)
         if self._gram.n_samples == last:
             self._solve()
         return len(y)
