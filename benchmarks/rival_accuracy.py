@@ -53,7 +53,7 @@ GRIDS = {
     "SparseRegressor()": [SparseRegressor()],
     "OHT, the paper's settings": grid(partial(SparseRegressor, **PAPER), sparsity=[15, 20, 30, 50]),
     "OnlineLasso": grid(OnlineLasso, penalty=[0.5, 0.7, 0.85, 1.0, 1.4]),
-    "OnlineLinearizedLasso": grid(OnlineLinearizedLasso, penalty=[0.7, 0.85, 1.0, 1.4], n_warmup=[200, 500]),
+    "OnlineLinearizedLasso": grid(OnlineLinearizedLasso, penalty=[0.5, 0.7, 1.0, 1.4], n_warmup=[100, 200, 500]),
     "OnlineDebiasedLasso": grid(OnlineDebiasedLasso, batch_size=[50, 100, 200]),
     "OSLasso": grid(OSLasso, n_warmup=[100, 200, 500, 1000], step_size=[0.001, 0.1], n_steps=[1, 20]),
     "OSLasso, by samples": grid(
