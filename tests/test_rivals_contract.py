@@ -40,6 +40,7 @@ VECTOR_RIVALS = [
     rivals.JainIHT(2, condition=0.3, standardize=True, tol=1e-7),
     rivals.NIHT(4, c=0.2, shrink=1.5, standardize=True, tol=1e-6),
     # intervals
+    rivals.OnlineDebiasedLasso([0.4, 1.2], features=[0], batch_size=28),
 ]
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

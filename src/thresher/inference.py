@@ -139,7 +139,7 @@ class Intervals:
         }
 
 
-def _intervals(
+def make_intervals(
     features: Integers,
     names: Sequence[str] | None,
     estimate: Floats,
@@ -148,6 +148,7 @@ def _intervals(
     method: str,
     freedom: float,
 ) -> Intervals:
+    """Intervals from estimates and standard errors; infinite degrees of freedom stand for normal quantiles."""
     if names is not None and len(names) != len(features):
         raise ValueError(f"There are {len(names)} names for {len(features)} features; pass one for each.")
     margin = stats.t.ppf(0.5 + 0.5 * level, freedom) * error
@@ -164,7 +165,8 @@ def _intervals(
     )
 
 
-def _check_level(level: float) -> None:
+def check_level(level: float) -> None:
+    """Raise unless this is a nominal coverage."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level is {level!r}; pass a share between 0 and 1, such as 0.95.")
 
@@ -235,7 +237,7 @@ def split_intervals(
           7     1.006    0.006915     0.9923   1.02
           9  0.003426    0.006376  -0.009148  0.016
     """
-    _check_level(level)
+    check_level(level)
     k = later.n_features
     own = np.arange(k, dtype=np.intp)
     labels = own if features is None else np.asarray(features, np.intp).reshape(-1)
@@ -255,7 +257,7 @@ def split_intervals(
     variance = residual_sum(later, coef, centred) / freedom
     error = np.sqrt(variance / later.weight * ((vectors**2) @ inverse)) / scale
     error[(vectors[:, ~solid] ** 2 > COLLINEAR_SHARE[later.dtype]).any(axis=1)] = np.inf
-    return _intervals(labels, names, coef, error, level, "split", freedom)
+    return make_intervals(labels, names, coef, error, level, "split", freedom)
 
 
 def debiased_intervals(
@@ -341,7 +343,7 @@ def debiased_intervals(
           7    0.9389     0.05148    0.8377    1.04
           8    0.1048     0.04963  0.007226  0.2024
     """
-    _check_level(level)
+    check_level(level)
     index = check_features(features, summary.n_features)
     theta = check_coef(coef, summary.n_features)
     support = np.flatnonzero(theta)
@@ -362,4 +364,4 @@ def debiased_intervals(
             along = left_over[j] / scale[j] - residual.weights @ (left_over[others] / scale[others])
             estimate[place] += along / own / scale[j]
             error[place] = sigma * np.sqrt(share / summary.weight) / own / scale[j]
-    return _intervals(index, names, estimate, error, level, "debiased", freedom)
+    return make_intervals(index, names, estimate, error, level, "debiased", freedom)

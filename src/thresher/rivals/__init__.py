@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from thresher.rivals.jain_iht import JainIHT
     from thresher.rivals.niht import NIHT
     from thresher.rivals.nuclear_proximal import NuclearProximal
+    from thresher.rivals.online_debiased_lasso import OnlineDebiasedLasso
     from thresher.rivals.online_lasso import OnlineLasso
     from thresher.rivals.online_linearized_lasso import OnlineLinearizedLasso
     from thresher.rivals.os_lasso import OSLasso
@@ -41,6 +42,7 @@ _HOMES = {
     "NIHT": "niht",
     "NuclearProximal": "nuclear_proximal",
     "OSLasso": "os_lasso",
+    "OnlineDebiasedLasso": "online_debiased_lasso",
     "OnlineLasso": "online_lasso",
     "OnlineLinearizedLasso": "online_linearized_lasso",
     "SVP": "svp",
@@ -66,6 +68,7 @@ __all__ = [
     "JainIHT",
     "NuclearProximal",
     "OSLasso",
+    "OnlineDebiasedLasso",
     "OnlineLasso",
     "OnlineLinearizedLasso",
     "ScaledGD",
