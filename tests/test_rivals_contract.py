@@ -40,6 +40,8 @@ VECTOR_RIVALS = [
     rivals.JainIHT(2, condition=0.3, standardize=True, tol=1e-7),
     rivals.NIHT(4, c=0.2, shrink=1.5, standardize=True, tol=1e-6),
     # intervals
+    rivals.DebiasedSGD([0.3, 0.05], features=[0], batch_size=3, step_size=0.1, power=0.6),
+    rivals.DebiasedSGD([0.05, 0.2], features=[0], batch_size=2, update="radar", radius=2.0),
     rivals.OnlineDebiasedLasso([0.4, 1.2], features=[0], batch_size=28),
 ]
 

@@ -1,12 +1,14 @@
 """Rivals with confidence intervals, against plain loops written from their definitions."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy import stats
-from sklearn.exceptions import NotFittedError
+from scipy import optimize, stats
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Lasso
 
-from thresher.rivals import OnlineDebiasedLasso
+from thresher.rivals import DebiasedSGD, OnlineDebiasedLasso
+from thresher.rivals.debiased_sgd import _dual_step
 
 
 def toeplitz_rows(rng, n, d, rho):
@@ -134,9 +136,194 @@ def test_online_debiased_lasso_covers(rho):
     assert 0.92 <= others <= 0.975
 
 
+# -- debiased stochastic gradients -----------------------------------------------------------------------
+
+
+def soft(values, threshold):
+    return np.sign(values) * np.maximum(np.abs(values) - threshold, 0.0)
+
+
+def debiased(X, y, coef, left, noise, features):
+    """Estimates and standard errors; left[i, k] is what is left of column features[k] in row i."""
+    own = np.einsum("ik,ik->k", left, X[:, features])
+    estimate = coef[features] + left.T @ (y - X @ coef) / own
+    return coef, noise, estimate, np.sqrt(noise * (left**2).sum(axis=0)) / np.abs(own)
+
+
+def slow_debiased_sgd(X, y, grid, features, n, step_size, power):
+    d = X.shape[1]
+    betas, gammas = [np.zeros(d) for _ in grid], [np.zeros(d) for _ in features]
+    beta_sum, gamma_sums = np.zeros(d), [np.zeros(d) for _ in features]
+    left, squares, chosen = [], [], 0
+    n_batches = len(y) // n
+    for t in range(1, n_batches + 1):
+        X_t, y_t = X[(t - 1) * n : t * n], y[(t - 1) * n : t * n]
+        if step_size == "auto":
+            eta = 1.0 / (np.max(np.sum(X[: t * n] ** 2, axis=1)) * (1.0 + t / d) ** power)
+        else:
+            eta = step_size * t**-power
+        chosen = int(np.argmin([np.sum((y_t - X_t @ beta) ** 2) for beta in betas]))
+        betas = [
+            soft(b - eta * X_t.T @ (X_t @ b - y_t) / n, eta * penalty) for b, penalty in zip(betas, grid, strict=True)
+        ]
+        beta_sum += betas[chosen]
+        batch_left = []
+        for k, r in enumerate(features):
+            others = np.delete(X_t, r, axis=1)
+            gamma = np.delete(gammas[k], r)
+            gamma = soft(gamma - eta * others.T @ (others @ gamma - X_t[:, r]) / n, eta * grid[chosen])
+            gammas[k] = np.insert(gamma, r, 0.0)
+            gamma_sums[k] += gammas[k]
+            batch_left.append(X_t[:, r] - X_t @ gamma_sums[k] / t)
+        left.append(np.transpose(batch_left))
+        squares.append((y_t - X_t @ beta_sum / t) ** 2)
+    used = n_batches * n
+    result = debiased(X[:used], y[:used], beta_sum / n_batches, np.concatenate(left), np.mean(squares), features)
+    return grid[chosen], *result
+
+
+def p_norm_move(dual, step, radius, q):
+    """Where the minimiser of step <dual, u> + |u|_p^2 / (2 radius^2 (p-1)) over |u|_p <= radius lies."""
+    if not dual.any():
+        return dual
+    norm = np.sum(np.abs(dual) ** q) ** (1 / q)
+    u = -step * radius**2 / (q - 1) * norm ** (2 - q) * np.abs(dual) ** (q - 1) * np.sign(dual)
+    return u / max(1.0, step * radius / (q - 1) * norm)
+
+
+def slow_radar(X, y, grid, features, n, step_size, radius):
+    d, n_batches = X.shape[1], len(y) // n
+    q = 2 * np.log(d)
+    targets = [None] * len(grid) + list(features)
+    epoch, t, centre = 0, 0, np.zeros((1 + len(features), d))
+    theta, dual, slopes, means = np.zeros((len(targets), d)), np.zeros((len(targets), d)), [], []
+    left, squares, used, chosen = [], [], [], 0
+    for batch in range(1, n_batches + 1):
+        rows = slice((batch - 1) * n, batch * n)
+        X_t, y_t = X[rows], y[rows]
+        t += 1
+        R = radius / np.sqrt(2) ** epoch
+        chosen = int(np.argmin([np.sum((y_t - X_t @ th) ** 2) for th in theta[: len(grid)]]))
+        slope = np.zeros_like(theta)
+        for i, r in enumerate(targets):
+            penalty = grid[i] if r is None else grid[chosen]
+            response = y_t if r is None else X_t[:, r]
+            slope[i] = X_t.T @ (X_t @ theta[i] - response) / n + penalty * np.sign(theta[i])
+            slope[i, r if r is not None else []] = 0.0
+        slopes.append(np.max(np.abs(slope), axis=1) ** 2)
+        dual += slope
+        for i in range(len(targets)):
+            if step_size == "auto":
+                eta = np.sqrt((q - 1) / np.e / np.sum(slopes, axis=0)[i]) / R
+            else:
+                eta = step_size / np.sqrt(t) * R / radius
+            theta[i] = centre[max(i - len(grid) + 1, 0)] + p_norm_move(dual[i], eta, R, q)
+        means.append(theta[[chosen, *range(len(grid), len(targets))]])
+        if epoch > 0:
+            left.append(np.transpose([X_t[:, r] - X_t @ centre[1 + k] for k, r in enumerate(features)]))
+            squares.append((y_t - X_t @ centre[0]) ** 2)
+            used.extend(range(rows.start, rows.stop))
+        if batch == 3 * np.ceil(2**epoch * np.log(d) / n):
+            # The last batch of an epoch still counts with the old centre; the estimate is the new one.
+            epoch, t, centre = epoch + 1, 0, np.mean(means, axis=0)
+            theta, dual = centre[[0] * len(grid) + list(range(1, 1 + len(features)))].copy(), np.zeros_like(theta)
+            slopes, means = [], []
+    return grid[chosen], *debiased(X[used], y[used], centre[0], np.concatenate(left), np.mean(squares), features)
+
+
+@pytest.mark.parametrize("n", [1, 7])
+@pytest.mark.parametrize("step_size", ["auto", 0.03])
+@pytest.mark.parametrize("update", ["proximal", "radar"])
+def test_debiased_sgd_is_its_definition(rng, n, step_size, update):
+    X, y = problem(rng)
+    X /= np.linspace(0.5, 3.0, 15)
+    grid, features = [0.3, 0.05, 0.1], [9, 2]
+    if update == "radar":
+        expected = slow_radar(X, y, grid, features, n, step_size, 2.5)
+        assert np.abs(expected[1]).max() > 0.02
+    else:
+        expected = slow_debiased_sgd(X, y, grid, features, n, step_size, 0.7)
+    model = DebiasedSGD(
+        grid, features=features, batch_size=n, step_size=step_size, power=0.7, update=update, radius=2.5
+    ).fit(X, y)
+    penalty, coef, noise, estimate, error = expected
+    assert model.penalty_ == penalty
+    assert model.n_batches_ == 260 // n
+    np.testing.assert_allclose(model.coef_, coef, atol=1e-10)
+    assert model.noise_variance_ == pytest.approx(noise, rel=1e-10)
+    np.testing.assert_allclose(model.debiased_, estimate, atol=1e-10)
+    intervals = model.confidence_intervals(0.8)
+    np.testing.assert_allclose(intervals.standard_error, error, rtol=1e-10)
+    np.testing.assert_allclose(intervals.upper - intervals.lower, 2 * stats.norm.ppf(0.9) * error, rtol=1e-10)
+
+
+@pytest.mark.parametrize("step", [0.05, 5.0])
+def test_the_dual_step_minimises(rng, step):
+    """Against SLSQP, once inside the ball and once at its boundary."""
+    d, radius, penalty = 5, 1.5, 0.2
+    q = 2 * np.log(d)
+    p = q / (q - 1)
+    centre, theta = rng.standard_normal((1, d)), rng.standard_normal((1, d))
+    dual, gradient = rng.standard_normal((1, d)), rng.standard_normal(d)
+    total = dual[0] + gradient + penalty * np.sign(theta[0])
+
+    def norm(u):
+        return np.sum(np.abs(u) ** p) ** (1 / p)
+
+    _dual_step(gradient, theta, dual, np.zeros(1), 0, centre, 0, -1, penalty, step, radius)
+    np.testing.assert_allclose(dual[0], total, rtol=1e-14)
+    best = optimize.minimize(
+        lambda u: step * total @ u + norm(u) ** 2 / (2 * radius**2 * (p - 1)),
+        -0.1 * total,
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda u: radius - norm(u)},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    np.testing.assert_allclose(theta[0] - centre[0], best.x, atol=1e-5)
+    assert (norm(best.x) > radius - 1e-6) == (step == 5.0)
+
+
+def test_debiased_sgd_covers_where_columns_are_uncorrelated():
+    model = DebiasedSGD(features=[5, 15, 25, 35, 6, 14, 16, 24, *range(40, 60, 2)])
+    active, others = coverage(model, n_rows=1000, d=60, rho=0.0, repetitions=60)
+    # What it has not learned yet counts as noise, so coverage is a little above 95 %.
+    assert 0.92 <= active < 1.0
+    assert 0.94 <= others < 0.995
+
+
+@pytest.mark.parametrize("update", ["proximal", "radar"])
+def test_automatic_steps_do_not_diverge_in_many_dimensions(rng, update):
+    X = rng.standard_normal((600, 1000)) * rng.choice([0.1, 3.0], 600)[:, None]  # short rows and long ones
+    beta = np.zeros(1000)
+    beta[:3] = [2.0, -1.0, 1.0]
+    y = X @ beta + 0.1 * rng.standard_normal(600)
+    model = DebiasedSGD(update=update).fit(X, y)
+    assert model.diverged_at_ is None
+    assert np.mean((beta - model.coef_) ** 2) < 0.9 * np.mean(beta**2)
+    np.testing.assert_array_equal(np.sign(model.coef_[:3]), [1, -1, 1])
+
+
+def test_divergence_is_reported_and_intervals_refuse(rng):
+    X, y = problem(rng)
+    with pytest.warns(ConvergenceWarning, match="smaller step_size"):
+        model = DebiasedSGD(features=[1], step_size=10.0).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.debiased_).all()
+    with pytest.raises(ValueError, match=f"diverged at row {model.diverged_at_}"):
+        model.confidence_intervals()
+
+
+def test_radar_says_when_intervals_begin(rng):
+    X, y = problem(rng)
+    model = DebiasedSGD(features=[1], batch_size=2, update="radar").fit(X[:13], y[:13])
+    with pytest.raises(ValueError, match="need 14 rows, and there are 13"):  # 3 ceil(log(15) / 2) = 6 batches
+        model.confidence_intervals()
+    assert len(model.partial_fit(X[13:14], y[13:14]).confidence_intervals()) == 1
+
+
 # -- what both share -------------------------------------------------------------------------------------
 
-both = pytest.mark.parametrize("kind", [OnlineDebiasedLasso])
+both = pytest.mark.parametrize("kind", [DebiasedSGD, OnlineDebiasedLasso])
 
 
 @both
@@ -146,7 +333,7 @@ def test_errors_name_the_remedy_and_change_nothing(rng, kind):
         kind(features=[0]).confidence_intervals()
     with pytest.raises(ValueError, match="name the columns"):
         kind().fit(X, y).confidence_intervals()
-    with pytest.raises(ValueError, match="of the first 100 there are 60: pass more rows"):
+    with pytest.raises(ValueError, match="need 100 rows, and there are 60: pass more rows"):
         kind(features=[0], batch_size=100).fit(X[:60], y[:60]).confidence_intervals()
     model = kind(features=[0]).fit(X, y)
     with pytest.raises(ValueError, match="between 0 and 1"):
@@ -176,8 +363,6 @@ def test_errors_name_the_remedy_and_change_nothing(rng, kind):
 
 @both
 def test_names_and_columns_that_are_zero(rng, kind):
-    import pandas as pd
-
     X, y = problem(rng)
     X[:, 4] = 0.0
     names = [f"x{j}" for j in range(15)]

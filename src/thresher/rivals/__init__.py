@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from thresher.rivals.adaptive_dantzig import AdaptiveDantzig
     from thresher.rivals.comparing import FailedRunsError, compare
     from thresher.rivals.cosamp import CoSaMP
+    from thresher.rivals.debiased_sgd import DebiasedSGD
     from thresher.rivals.dual_averaging import DualAveraging
     from thresher.rivals.ftrl_proximal import FTRLProximal
     from thresher.rivals.htp import HTP
@@ -32,6 +33,7 @@ _HOMES = {
     "AdaptiveDantzig": "adaptive_dantzig",
     "CoSaMP": "cosamp",
     "Comparison": "_comparison",
+    "DebiasedSGD": "debiased_sgd",
     "DualAveraging": "dual_averaging",
     "FTRLProximal": "ftrl_proximal",
     "FailedRunsError": "comparing",
@@ -61,6 +63,7 @@ __all__ = [
     "AdaptiveDantzig",
     "CoSaMP",
     "Comparison",
+    "DebiasedSGD",
     "DualAveraging",
     "FTRLProximal",
     "FailedRunsError",

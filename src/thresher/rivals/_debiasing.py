@@ -28,8 +28,9 @@ class Debiasing(Rival):
 
         coef_r + (sum z y - (sum z x)' coef) / sum z x_r    and    sigma sqrt(sum z^2) / |sum z x_r|.
 
-    A subclass adds to the sums, which are d + 3 numbers for each inferred column, and sets `_chosen`, `_n_batches`
-    and `_noise_variance`. Its parameters hold from `_start` to the next one.
+    A subclass adds to the sums, which are d + 3 numbers for each inferred column, and shows the rest in `_chosen`,
+    `_n_batches` and `_noise_variance`, which is None until there are sums. Its parameters hold from `_start` to the
+    next one.
     """
 
     features: ArrayLike | None
@@ -65,10 +66,12 @@ class Debiasing(Rival):
                 "Nothing was kept for intervals: name the columns they are wanted for in `features`, then start over "
                 "with fit."
             )
-        if self._n_batches == 0:
+        if self.diverged_at_ is not None:
+            raise ValueError(f"The estimate diverged at row {self.diverged_at_}. {self._remedy} Then call fit.")
+        if self._noise_variance is None:
             raise ValueError(
-                f"Intervals need a batch of rows, and of the first {len(self._waiting_y)} there are "
-                f"{self.n_samples_seen_}: pass more rows, or use a smaller batch_size and start over with fit."
+                f"Intervals need {self._rows_for_intervals()} rows, and there are {self.n_samples_seen_}: pass more "
+                "rows, or use a smaller batch_size and start over with fit."
             )
         own = np.abs(self._sums[:, ZX])
         known = own > 0.0
@@ -78,6 +81,10 @@ class Debiasing(Rival):
         labels = None if names is None else [str(name) for name in names[self._index]]
         return make_intervals(self._index, labels, self.debiased_.copy(), error, level, "debiased", np.inf)
 
+    def _rows_for_intervals(self) -> int:
+        """Rows it takes until there are sums."""
+        return len(self._waiting_y)
+
     # -- for subclasses ----------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
@@ -85,7 +92,8 @@ class Debiasing(Rival):
         self._waiting, self._waiting_y = np.zeros((self.batch_size, n_features)), np.zeros(self.batch_size)
         self._sums = np.zeros((len(self._index), N_SUMS))
         self._products = np.zeros((len(self._index), n_features))  # sum z x
-        self._chosen, self._n_batches, self._noise_variance = 0, 0, 0.0
+        self._chosen, self._n_batches = 0, 0
+        self._noise_variance: float | None = None
 
     def _check_against_features(self, n_features: int) -> None:
         self._check_grid()
@@ -104,11 +112,11 @@ class Debiasing(Rival):
         super()._publish()
         if self.diverged_at_ is not None and hasattr(self, "debiased_"):
             return
-        own, coef = self._sums[:, ZX], self.coef_
-        known = own != 0.0
-        self.debiased_ = coef[self._index]
-        left_over = self._sums[known, ZY] - self._products[known] @ coef
-        self.debiased_[known] += left_over / own[known]
+        self.debiased_ = self.coef_[self._index]
+        if self.diverged_at_ is None:
+            known = self._sums[:, ZX] != 0.0
+            left_over = self._sums[known, ZY] - self._products[known] @ self.coef_
+            self.debiased_[known] += left_over / self._sums[known, ZX]
         self.n_batches_ = self._n_batches
-        self.noise_variance_ = self._noise_variance if self._n_batches else None
+        self.noise_variance_ = self._noise_variance
         self.penalty_ = float(self._grid[self._chosen]) if self._n_batches else None

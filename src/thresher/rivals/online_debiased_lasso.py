@@ -168,7 +168,7 @@ class OnlineDebiasedLasso(Debiasing):
         return coef
 
     def _learn_batch(self, X: Floats, y: Floats) -> None:
-        if self._n_batches == 0:
+        if self._noise_variance is None:
             self._chosen, noise = self._cross_validate(X, y)
         else:
             self._chosen, noise = int(np.argmin(_mean_squares(X, y, self._path))), self._noise_variance
@@ -184,9 +184,9 @@ class OnlineDebiasedLasso(Debiasing):
         self._path *= scale
         _lassos(matrix, target, self._grid * (rate * np.sqrt(noise) if self._decays else 1.0), self._path, spread)
         self._path /= scale
-        share = (n - len(y)) / n
         residual = y - X @ self._estimate()
-        self._noise_variance = share * self._noise_variance + float(residual @ residual) / n
+        before = (self._noise_variance or 0.0) * (1.0 - len(y) / n)
+        self._noise_variance = before + float(residual @ residual) / n
         units = scale / scale[self._index, None]
         self._nodewise *= units
         _nodewise_lassos(matrix, self._index, self._grid[self._chosen] * rate, self._nodewise)
