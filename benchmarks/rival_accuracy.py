@@ -66,7 +66,10 @@ GRIDS = {
     "StreamingSparseRegression": grid(
         StreamingSparseRegression, penalty=[1.5, 2.0, 3.0, 4.0], strong_convexity=[0.3, 0.5, 0.8], average=[False, True]
     ),
-    "DebiasedSGD": grid(DebiasedSGD),
+    "DebiasedSGD": grid(DebiasedSGD, step_size=[0.005, 0.01, 0.02, 0.04], batch_size=[1, 10]),
+    "DebiasedSGD, radar": grid(
+        partial(DebiasedSGD, update="radar"), step_size=[0.01, 0.03, 0.1, 0.3], radius=[1.0, 3.0]
+    ),
     "DualAveraging": grid(DualAveraging, penalty=[0.01, 0.02, 0.04, 0.08], gamma=[15.0, 20.0, 30.0, 45.0]),
     "AdaGradL1": grid(AdaGradL1, penalty=[0.01, 0.02, 0.04, 0.08], step_size=[0.05, 0.1, 0.2, 0.4]),
     "AdaGradL1, mirror": grid(
