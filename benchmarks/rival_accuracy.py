@@ -55,10 +55,10 @@ GRIDS = {
     "OnlineLasso": grid(OnlineLasso, penalty=[0.5, 0.7, 0.85, 1.0, 1.4]),
     "OnlineLinearizedLasso": grid(OnlineLinearizedLasso, penalty=[0.5, 0.7, 1.0, 1.4], n_warmup=[100, 200, 500]),
     "OnlineDebiasedLasso": grid(OnlineDebiasedLasso, batch_size=[50, 100, 200]),
-    "OSLasso": grid(OSLasso, n_warmup=[100, 200, 500, 1000], step_size=[0.001, 0.1], n_steps=[1, 20]),
+    "OSLasso": grid(OSLasso, n_warmup=[100, 200, 500], step_size=[0.001, 0.1], n_steps=[1, 20]),
     "OSLasso, by samples": grid(
         partial(OSLasso, update="samples"),
-        n_warmup=[200, 500, 1000],
+        n_warmup=[200, 500],
         step_size=[0.0003, 0.001, 0.003],
         average=[False, True],
     ),

@@ -1,4 +1,4 @@
-"""What methods with debiased estimates share: the sums behind them, rows that wait, and intervals."""
+"""What methods with debiased estimates share: the sums behind them, and intervals."""
 
 from numbers import Integral
 from typing import Any, ClassVar
@@ -83,13 +83,13 @@ class Debiasing(Rival):
 
     def _rows_for_intervals(self) -> int:
         """Rows it takes until there are sums."""
-        return len(self._waiting_y)
+        return self._batch_size
 
     # -- for subclasses ----------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
         self._grid, self._index = self._check_grid(), self._check_index(n_features)
-        self._waiting, self._waiting_y = np.zeros((self.batch_size, n_features)), np.zeros(self.batch_size)
+        self._batch_size = int(self.batch_size)
         self._sums = np.zeros((len(self._index), N_SUMS))
         self._products = np.zeros((len(self._index), n_features))  # sum z x
         self._chosen, self._n_batches = 0, 0

@@ -162,6 +162,7 @@ class DebiasedSGD(Debiasing):
         self._iterates = np.zeros((n_problems, n_features))
         self._duals = np.zeros((n_problems if self._radar else 0, n_features))
         self._spreads = np.zeros(n_problems)
+        self._waiting, self._waiting_y = np.zeros((self._batch_size, n_features)), np.zeros(self._batch_size)
         self._scales = np.zeros(1 + n_inferred)
         # The coefficients, then what explains each inferred column.
         self._averages = np.zeros((1 + n_inferred, n_features))
@@ -206,4 +207,4 @@ class DebiasedSGD(Debiasing):
 
     def _rows_for_intervals(self) -> int:
         n_batches = 1 + (epoch_end(self._waiting, 0) if self._radar else 0)
-        return int(n_batches * len(self._waiting_y))
+        return int(n_batches * self._batch_size)

@@ -9,8 +9,8 @@ from sklearn.utils._param_validation import Interval
 
 from thresher._threads import one_blas_thread
 from thresher.kernels._compile import compiled
-from thresher.kernels.gram import absorb_rows
 from thresher.kernels.lasso import descend
+from thresher.rivals._batch import Batch
 from thresher.rivals._debiasing import ZX, ZY, ZZ, Debiasing
 from thresher.summaries.gram import Gram
 
@@ -148,19 +148,16 @@ class OnlineDebiasedLasso(Debiasing):
         self._decays = bool(self.decay)
         self._path = np.zeros((len(self._grid), n_features))
         self._nodewise = np.zeros((len(self._index), n_features))
-        self._n_waiting = 0
+        self._batch = Batch(int(self.batch_size), n_features)
 
     def _rows_until_event(self) -> int:
-        return len(self._waiting_y) - self._n_waiting
+        return self._batch.n_missing
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        slots = slice(self._n_waiting, self._n_waiting + len(y))
-        self._waiting[slots], self._waiting_y[slots] = X, y
-        self._n_waiting += len(y)
-        if self._n_waiting == len(self._waiting_y):
-            self._n_waiting = 0
+        self._batch.add(X, y)
+        if self._batch.n_missing == 0:
             with one_blas_thread():
-                self._learn_batch(self._waiting, self._waiting_y)
+                self._learn_batch(*self._batch.take())
         return len(y)
 
     def _estimate(self) -> Floats:
@@ -173,10 +170,7 @@ class OnlineDebiasedLasso(Debiasing):
         else:
             self._chosen, noise = int(np.argmin(_mean_squares(X, y, self._path))), self._noise_variance
         self._n_batches += 1
-        summary = self._summary
-        for block in summary.blocks(X, y, None):  # as `absorb` does, but without a place for interrupts
-            absorb_rows(summary.arrays, *block)
-            summary.fold_if_full()
+        summary = self._summary.absorb(X, y)
         n = summary.weight
         matrix, target = summary.second_moment(), summary.cross_moment()
         scale = self._standardise(matrix, target, n)
