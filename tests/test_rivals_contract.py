@@ -2,9 +2,7 @@
 
 import copy
 import pickle
-import signal
 import warnings
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -16,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import thresher.rivals
+from rival_contract import check_cuts, check_interrupt, check_saving, check_size
 from thresher import rivals
 
 # Settings that are not the defaults, for few rows of few columns.
@@ -74,30 +73,16 @@ def state(model):
 
 @every_rival
 def test_any_cut_gives_bit_identical_coefficients(rng, rival):
-    X, y = problem(rng)
-    whole = clone(rival).partial_fit(X, y)
+    whole = check_cuts(rival, *problem(rng), [1] * 330, [64, 1, 65, 130, 70], [5, 325])
     assert np.isfinite(whole.coef_).all()
     assert whole.coef_.any()
-    for sizes in ([1] * 330, [64, 1, 65, 130, 70], [5, 325]):
-        pieces = clone(rival)
-        for a, b in pairwise(np.cumsum([0, *sizes])):
-            pieces.partial_fit(X[a:b], y[a:b])
-        np.testing.assert_array_equal(pieces.coef_, whole.coef_)
-        assert pieces.intercept_ == whole.intercept_
-        assert pieces.n_samples_seen_ == 330
 
 
 @every_rival
 def test_saving_in_the_middle_and_kinds_of_input_change_nothing(rng, rival):
     X, y = problem(rng)
     X[np.abs(X) < 0.7] = 0.0
-    X_before, y_before = X.copy(), y.copy()
-    whole = clone(rival).partial_fit(X, y)
-    np.testing.assert_array_equal(X, X_before)
-    np.testing.assert_array_equal(y, y_before)
-    half = clone(rival).partial_fit(X[:170], y[:170])
-    for again in (pickle.loads(pickle.dumps(half)), copy.deepcopy(half)):
-        np.testing.assert_array_equal(again.partial_fit(X[170:], y[170:]).coef_, whole.coef_)
+    whole = check_saving(rival, X, y)
     names = [f"x{j}" for j in range(20)]
     for frame in (
         scipy.sparse.csr_array(X),
@@ -110,7 +95,6 @@ def test_saving_in_the_middle_and_kinds_of_input_change_nothing(rng, rival):
         np.testing.assert_allclose(other.predict(frame), whole.predict(X), rtol=1e-12)
     np.testing.assert_allclose(whole.predict(X), X @ whole.coef_ + whole.intercept_, rtol=1e-12)
     np.testing.assert_array_equal(whole.support_, np.flatnonzero(whole.coef_))
-    assert clone(rival).fit(X, y).n_samples_seen_ == 330
 
 
 @every_rival
@@ -145,41 +129,12 @@ def test_rejected_input_changes_nothing(rng, rival):
 
 @every_rival
 def test_the_state_does_not_grow(rng, rival):
-    X, y = problem(rng, n=4200)
-    model = clone(rival).partial_fit(X[:600], y[:600])
-    early = len(pickle.dumps(model))
-    assert len(pickle.dumps(model.partial_fit(X[600:], y[600:]))) <= 1.02 * early + 400
+    check_size(rival, *problem(rng, n=4200))
 
 
 @every_rival
 def test_an_interrupt_falls_between_blocks(rng, rival):
-    X, y = problem(rng, n=1024)
-    model = clone(rival)
-
-    class Rows(np.ndarray):
-        """Rows that send an interrupt when the second block is taken out."""
-
-        def __getitem__(self, key):
-            if isinstance(key, slice) and (key.start or 0) >= 256:
-                signal.raise_signal(signal.SIGINT)
-            return np.asarray(super().__getitem__(key))
-
-    model.partial_fit(X[:1], y[:1])
-    checked = model._check_rows
-
-    def interrupted(*arguments):
-        rows, responses, weights = checked(*arguments)
-        return rows.view(Rows), responses, weights
-
-    model._check_rows = interrupted
-    with pytest.raises(KeyboardInterrupt):
-        model.partial_fit(X[1:], y[1:])
-    del model._check_rows
-    seen = model.n_samples_seen_
-    assert 256 < seen < 1024
-    np.testing.assert_array_equal(model.coef_, clone(rival).partial_fit(X[:seen], y[:seen]).coef_)
-    model.partial_fit(X[seen:], y[seen:])
-    np.testing.assert_array_equal(model.coef_, clone(rival).partial_fit(X, y).coef_)
+    check_interrupt(rival, *problem(rng, n=1024))
 
 
 @every_rival

@@ -7,8 +7,8 @@ from scipy import optimize, stats
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Lasso
 
+from thresher.kernels.gradient_steps import dual_step
 from thresher.rivals import DebiasedSGD, OnlineDebiasedLasso
-from thresher.rivals._gradient_steps import dual_step
 
 
 def toeplitz_rows(rng, n, d, rho):

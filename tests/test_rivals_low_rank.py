@@ -2,9 +2,7 @@
 
 import copy
 import pickle
-import signal
 import warnings
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -15,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import thresher._memory
 from oracles import keep_rank
+from rival_contract import check_cuts, check_interrupt, check_saving, check_size
 from thresher import Gram, LowRankRegressor
 from thresher.rivals import SVP, NuclearProximal, ScaledGD
 from thresher.rivals.nuclear_proximal import shrink
@@ -63,16 +62,9 @@ def loss(X, y, theta):
 @may_not_settle
 def test_any_cut_gives_bit_identical_coefficients(rng, rival):
     X, y, truth = problem(rng)
-    whole = clone(rival).partial_fit(X, y)
+    whole = check_cuts(rival, X, y, [1] * 70 + [260], [64, 1, 65, 130, 70], [5, 325])
     assert whole.coef_.shape == SHAPE
     assert np.linalg.norm(whole.coef_ - truth) < 0.3 * np.linalg.norm(truth)
-    for sizes in ([1] * 70 + [260], [64, 1, 65, 130, 70], [5, 325]):
-        pieces = clone(rival)
-        for a, b in pairwise(np.cumsum([0, *sizes])):
-            pieces.partial_fit(X[a:b], y[a:b])
-        np.testing.assert_array_equal(pieces.coef_, whole.coef_)
-        assert pieces.intercept_ == whole.intercept_
-        assert pieces.n_samples_seen_ == 330
 
 
 @every_rival
@@ -80,13 +72,7 @@ def test_any_cut_gives_bit_identical_coefficients(rng, rival):
 def test_saving_in_the_middle_and_kinds_of_input_change_nothing(rng, rival):
     X, y, _ = problem(rng)
     X[np.abs(X) < 0.7] = 0.0
-    X_before, y_before = X.copy(), y.copy()
-    whole = clone(rival).partial_fit(X, y)
-    np.testing.assert_array_equal(X, X_before)
-    np.testing.assert_array_equal(y, y_before)
-    half = clone(rival).partial_fit(X[:170], y[:170])
-    for again in (pickle.loads(pickle.dumps(half)), copy.deepcopy(half)):
-        np.testing.assert_array_equal(again.partial_fit(X[170:], y[170:]).coef_, whole.coef_)
+    whole = check_saving(rival, X, y)
     rows = X.reshape(330, 20)
     for other_rows in (rows, scipy.sparse.csr_array(rows), pd.DataFrame(rows), np.asfortranarray(rows), X.tolist()):
         other = clone(rival).set_params(shape=SHAPE).partial_fit(other_rows, y)
@@ -97,7 +83,6 @@ def test_saving_in_the_middle_and_kinds_of_input_change_nothing(rng, rival):
     u, s, vt = whole.factors_
     assert s.shape == (whole.rank_,)
     np.testing.assert_allclose((u * s) @ vt, whole.coef_, atol=1e-12)
-    assert clone(rival).fit(X, y).n_samples_seen_ == 330
     assert whole.score(X, y) > 0.8
 
 
@@ -145,42 +130,13 @@ def test_rejected_input_changes_nothing(rng, rival):
 @every_rival
 @may_not_settle
 def test_the_state_does_not_grow(rng, rival):
-    X, y, _ = problem(rng, n=2000)
-    model = clone(rival).partial_fit(X[:600], y[:600])
-    early = len(pickle.dumps(model))
-    assert len(pickle.dumps(model.partial_fit(X[600:], y[600:]))) <= 1.02 * early + 400
+    check_size(rival, *problem(rng, n=2000)[:2])
 
 
 @every_rival
 @may_not_settle
 def test_an_interrupt_falls_between_blocks(rng, rival):
-    X, y, _ = problem(rng, n=1024)
-    model = clone(rival)
-
-    class Rows(np.ndarray):
-        """Rows that send an interrupt when the second block is taken out."""
-
-        def __getitem__(self, key):
-            if isinstance(key, slice) and (key.start or 0) >= 256:
-                signal.raise_signal(signal.SIGINT)
-            return np.asarray(super().__getitem__(key))
-
-    model.partial_fit(X[:1], y[:1])
-    checked = model._check_rows
-
-    def interrupted(*arguments):
-        rows, responses, weights = checked(*arguments)
-        return rows.view(Rows), responses, weights
-
-    model._check_rows = interrupted
-    with pytest.raises(KeyboardInterrupt):
-        model.partial_fit(X[1:], y[1:])
-    del model._check_rows
-    seen = model.n_samples_seen_
-    assert 256 < seen < 1024
-    np.testing.assert_array_equal(model.coef_, clone(rival).partial_fit(X[:seen], y[:seen]).coef_)
-    model.partial_fit(X[seen:], y[seen:])
-    np.testing.assert_array_equal(model.coef_, clone(rival).partial_fit(X, y).coef_)
+    check_interrupt(rival, *problem(rng, n=1024)[:2])
 
 
 @every_rival

@@ -10,14 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher._checks import as_real, check_features
 from thresher.inference import Intervals, check_level, make_intervals
+from thresher.kernels.gradient_steps import N_SUMS, ZX, ZY, ZZ
 from thresher.rivals._rival import Rival
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
-
-# Columns of the sums: of z x_r, z y and z^2.
-ZX, ZY, ZZ = 0, 1, 2
-N_SUMS = 3
 
 
 class Debiasing(Rival):

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from thresher.kernels.gradient_steps import BATCHES, CHOSEN, N_COUNTS, N_ROWS, N_TOTALS, SQUARES, epoch_end, run
 from thresher.rivals._debiasing import Debiasing
-from thresher.rivals._gradient_steps import BATCHES, CHOSEN, N_COUNTS, N_ROWS, N_TOTALS, SQUARES, epoch_end, run
 
 Floats = NDArray[np.float64]
 

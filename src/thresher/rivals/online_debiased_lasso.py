@@ -9,9 +9,10 @@ from sklearn.utils._param_validation import Interval
 
 from thresher._threads import one_blas_thread
 from thresher.kernels._compile import compiled
+from thresher.kernels.gradient_steps import ZX, ZY, ZZ
 from thresher.kernels.lasso import descend
 from thresher.rivals._batch import Batch
-from thresher.rivals._debiasing import ZX, ZY, ZZ, Debiasing
+from thresher.rivals._debiasing import Debiasing
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]

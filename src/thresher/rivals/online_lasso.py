@@ -11,7 +11,7 @@ from thresher.kernels._compile import compiled
 from thresher.kernels.columns import ABSENT
 from thresher.kernels.gram import N_SAMPLES, WEIGHT, GramArrays
 from thresher.kernels.lasso import descend
-from thresher.rivals._lasso_stream import (
+from thresher.kernels.lasso_stream import (
     PENALTY,
     LassoState,
     current_penalty,

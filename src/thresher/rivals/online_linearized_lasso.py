@@ -11,8 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from thresher.kernels._compile import compiled
 from thresher.kernels.gram import N_SAMPLES, WEIGHT, GramArrays
 from thresher.kernels.lasso import descend
-from thresher.kernels.soft_threshold import soft
-from thresher.rivals._lasso_stream import (
+from thresher.kernels.lasso_stream import (
     PENALTY,
     SUM_RESPONSES,
     LassoState,
@@ -23,6 +22,7 @@ from thresher.rivals._lasso_stream import (
     tidy,
     with_column,
 )
+from thresher.kernels.soft_threshold import soft
 from thresher.rivals._rival import BLOCK, Rival
 from thresher.summaries.gram import Gram
 

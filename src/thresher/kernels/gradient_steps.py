@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 from thresher.kernels._compile import compiled, compiled_sums
 from thresher.kernels.single_rows import ABSURD
 from thresher.kernels.soft_threshold import soft
-from thresher.rivals._debiasing import ZX, ZY, ZZ
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -17,6 +16,9 @@ N_COUNTS = 5
 # Places in the totals: sum of squared residuals, their number, the largest squared length of a row.
 SQUARES, N_ROWS, LENGTH = 0, 1, 2
 N_TOTALS = 3
+# Columns of the sums of an inferred column: of z x_r, z y and z^2, with z what the others leave of it.
+ZX, ZY, ZZ = 0, 1, 2
+N_SUMS = 3
 # A row whose squared length is smaller is zero.
 SHORT = 1e-300
 

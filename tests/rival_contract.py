@@ -1,0 +1,72 @@
+"""What rivals must do alike, whether they estimate vectors or matrices."""
+
+import copy
+import pickle
+import signal
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+
+def check_cuts(rival, X, y, *cuts):
+    """However rows are cut into calls, the result is the same to the last bit. Returns it."""
+    whole = clone(rival).partial_fit(X, y)
+    for sizes in cuts:
+        pieces = clone(rival)
+        for a, b in pairwise(np.cumsum([0, *sizes])):
+            pieces.partial_fit(X[a:b], y[a:b])
+        np.testing.assert_array_equal(pieces.coef_, whole.coef_)
+        assert pieces.intercept_ == whole.intercept_
+        assert pieces.n_samples_seen_ == len(y)
+    return whole
+
+
+def check_saving(rival, X, y):
+    """Saving in the middle changes nothing, nor are rows changed. Returns the result."""
+    X_before, y_before = X.copy(), y.copy()
+    whole = clone(rival).partial_fit(X, y)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(y, y_before)
+    half = clone(rival).partial_fit(X[:170], y[:170])
+    for again in (pickle.loads(pickle.dumps(half)), copy.deepcopy(half)):
+        np.testing.assert_array_equal(again.partial_fit(X[170:], y[170:]).coef_, whole.coef_)
+    assert clone(rival).fit(X, y).n_samples_seen_ == len(y)
+    return whole
+
+
+def check_size(rival, X, y):
+    """The state does not grow."""
+    model = clone(rival).partial_fit(X[:600], y[:600])
+    early = len(pickle.dumps(model))
+    assert len(pickle.dumps(model.partial_fit(X[600:], y[600:]))) <= 1.02 * early + 400
+
+
+def check_interrupt(rival, X, y):
+    """An interrupt falls between blocks, and the stream can go on from there."""
+
+    class Rows(np.ndarray):
+        """Rows that send an interrupt when the second block is taken out."""
+
+        def __getitem__(self, key):
+            if isinstance(key, slice) and (key.start or 0) >= 256:
+                signal.raise_signal(signal.SIGINT)
+            return np.asarray(super().__getitem__(key))
+
+    model = clone(rival).partial_fit(X[:1], y[:1])
+    checked = model._check_rows
+
+    def interrupted(*arguments):
+        rows, responses, weights = checked(*arguments)
+        return rows.view(Rows), responses, weights
+
+    model._check_rows = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[1:], y[1:])
+    del model._check_rows
+    seen = model.n_samples_seen_
+    assert 256 < seen < len(y)
+    np.testing.assert_array_equal(model.coef_, clone(rival).partial_fit(X[:seen], y[:seen]).coef_)
+    model.partial_fit(X[seen:], y[seen:])
+    np.testing.assert_array_equal(model.coef_, clone(rival).partial_fit(X, y).coef_)
