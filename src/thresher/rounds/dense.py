@@ -27,6 +27,7 @@ from thresher.kernels.dense_state import (
     DenseProblem,
     DenseState,
 )
+from thresher.kernels.gram import N_BUFFERED
 from thresher.kernels.subspace import SPARE
 from thresher.rounds.progress import Progress
 from thresher.rounds.step_size import StepSize, step_table
@@ -163,29 +164,37 @@ class DenseRounds(Progress):
         round_size: int = 1,
     ) -> Self:
         """Absorb checked rows, with a round after every `round_size` of them past the first `n_warmup`."""
-        first, blas = self.n_rounds, addresses()
-        self._follow_summary()
+        first = self.n_rounds
         with InterruptsDeferred() as interrupts:
             for block in self.summary.blocks(X, y, weights):
-                dense_stream.run_rows(
-                    self.summary.arrays,
-                    blas,
-                    self._state,
-                    self._intercept,
-                    *block,
-                    steps[self.n_rounds - first :] if len(steps) > 1 else steps,
-                    int(n_warmup),
-                    int(round_size),
-                    self.problem,
-                    self._progress,
-                )
-                n_folded = self.summary.n_folded
-                self.summary.fold_if_full()
-                if self.summary.n_folded != n_folded:
-                    self._state.flags[STALE], self._state.flags[SINGLE_READY] = 1, 0
-                self._n_followed = self.n_seen
+                self.run_block(block, self.steps_left(steps, first), n_warmup, round_size)
+                self.follow_fold(self.summary.fold_if_full())
                 interrupts.check()
         return self
+
+    def run_block(
+        self, block: tuple[Floats, Floats, Floats], steps: Floats, n_warmup: int = 0, round_size: int = 1
+    ) -> None:
+        """Absorb checked rows that the buffer of the summary has room for, with their rounds."""
+        self._follow_summary()
+        dense_stream.run_rows(
+            self.summary.arrays,
+            addresses(),
+            self._state,
+            self._intercept,
+            *block,
+            steps,
+            int(n_warmup),
+            int(round_size),
+            self.problem,
+            self._progress,
+        )
+        self._n_followed = self.n_seen
+
+    def follow_fold(self, moved: bool) -> None:
+        """Take note of a possible fold of the summary, and whether its shift moved."""
+        if self.summary.arrays.counts[N_BUFFERED] == 0:
+            self._state.flags[STALE], self._state.flags[SINGLE_READY] = 1, 0
 
     def run_round(self, step_size: StepSize, n_steps: int) -> Self:
         """One round on the rows absorbed so far."""

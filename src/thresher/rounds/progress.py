@@ -44,6 +44,10 @@ class Progress(ABC):
         n_rounds = 0 if n_past < until_first else 1 + (n_past - until_first) // round_size
         return step_table(step_size, self.n_rounds + 1, n_rounds, n_steps)
 
+    def steps_left(self, steps: Floats, first: int) -> Floats:
+        """The rows of a table that begins after `first` rounds which are still to come; one row is for all rounds."""
+        return steps[self.n_rounds - first :] if len(steps) > 1 else steps
+
     def count_round(self) -> None:
         """Note that a round has seen every sample."""
         self._progress[N_ROUNDS] += 1

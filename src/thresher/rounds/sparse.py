@@ -150,31 +150,41 @@ class SparseRounds(Progress):
     ) -> Self:
         """Absorb checked rows, with a round after every `round_size` of them past the first `n_warmup`."""
         first = self.n_rounds
-        self._follow_summary()
         with InterruptsDeferred() as interrupts:
             for block in self.gram.blocks(X, y, weights):
-                sparse_stream.run_rows(
-                    self.gram.arrays,
-                    self._work,
-                    self._factor,
-                    self.coef,
-                    self._intercept,
-                    *block,
-                    steps[self.n_rounds - first :] if len(steps) > 1 else steps,
-                    int(n_warmup),
-                    int(round_size),
-                    self.problem,
-                    self._numbers,
-                    self._tallies,
-                    self._progress,
-                    self._held,
-                    self._held_total,
-                )
-                if self.gram.fold_if_full():
-                    self._work.counts[STALE] = 1
-                self._n_followed = self.gram.n_samples
+                self.run_block(block, self.steps_left(steps, first), n_warmup, round_size)
+                self.follow_fold(self.gram.fold_if_full())
                 interrupts.check()
         return self
+
+    def run_block(
+        self, block: tuple[Floats, Floats, Floats], steps: Floats, n_warmup: int = 0, round_size: int = 1
+    ) -> None:
+        """Absorb checked rows that the buffer of the summary has room for, with their rounds."""
+        self._follow_summary()
+        sparse_stream.run_rows(
+            self.gram.arrays,
+            self._work,
+            self._factor,
+            self.coef,
+            self._intercept,
+            *block,
+            steps,
+            int(n_warmup),
+            int(round_size),
+            self.problem,
+            self._numbers,
+            self._tallies,
+            self._progress,
+            self._held,
+            self._held_total,
+        )
+        self._n_followed = self.gram.n_samples
+
+    def follow_fold(self, moved: bool) -> None:
+        """Take note of a possible fold of the summary, and whether its shift moved."""
+        if moved:
+            self._work.counts[STALE] = 1
 
     def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
         """One round on the rows absorbed so far."""
