@@ -44,29 +44,26 @@ def check_size(rival, X, y):
 
 
 def check_interrupt(rival, X, y):
-    """An interrupt falls between blocks, and the stream can go on from there."""
-
-    class Rows(np.ndarray):
-        """Rows that send an interrupt when the second block is taken out."""
-
-        def __getitem__(self, key):
-            if isinstance(key, slice) and (key.start or 0) >= 256:
-                signal.raise_signal(signal.SIGINT)
-            return np.asarray(super().__getitem__(key))
-
+    """An interrupt in the middle of learning waits for the end of its block, and the stream can go on from there."""
     model = clone(rival).partial_fit(X[:1], y[:1])
-    checked = model._check_rows
+    learn, calls = model._learn, []
 
-    def interrupted(*arguments):
-        rows, responses, weights = checked(*arguments)
-        return rows.view(Rows), responses, weights
+    def interrupted(rows, responses):
+        calls.append(len(responses))
+        if sum(calls) > 300:
+            signal.raise_signal(signal.SIGINT)
+        result = learn(rows, responses)
+        if sum(calls) > 300:
+            signal.raise_signal(signal.SIGINT)
+        return result
 
-    model._check_rows = interrupted
+    model._learn = interrupted
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X[1:], y[1:])
-    del model._check_rows
+    del model._learn
     seen = model.n_samples_seen_
-    assert 256 < seen < len(y)
+    assert 300 < seen < len(y)
+    assert seen == 1 + sum(calls)
     np.testing.assert_array_equal(model.coef_, clone(rival).partial_fit(X[:seen], y[:seen]).coef_)
     model.partial_fit(X[seen:], y[seen:])
     np.testing.assert_array_equal(model.coef_, clone(rival).partial_fit(X, y).coef_)

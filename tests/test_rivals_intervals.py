@@ -192,7 +192,7 @@ def p_norm_move(dual, step, radius, q):
 
 def slow_radar(X, y, grid, features, n, step_size, radius):
     d, n_batches = X.shape[1], len(y) // n
-    q, ends = 2 * np.log(d), [3 * int(np.ceil(np.log(d) / n)) * length for length in (1, 2, 4, 8, 16, 32)]
+    q, ends = 2 * np.ceil(np.log(d)), [3 * int(np.ceil(np.log(d) / n)) * length for length in (1, 2, 4, 8, 16, 32)]
     targets = [None] * len(grid) + list(features)
     epoch, t, centre = 0, 0, np.zeros((1 + len(features), d))
     theta, dual, slopes, means = np.zeros((len(targets), d)), np.zeros((len(targets), d)), [], []
@@ -260,7 +260,7 @@ def test_debiased_sgd_is_its_definition(rng, n, step_size, update):
 def test_the_dual_step_minimises(rng, step):
     """Against SLSQP, once inside the ball and once at its boundary."""
     d, radius, penalty = 5, 1.5, 0.2
-    q = 2 * np.log(d)
+    q = 2 * np.ceil(np.log(d))
     p = q / (q - 1)
     centre, theta = rng.standard_normal((1, d)), rng.standard_normal((1, d))
     dual, gradient = rng.standard_normal((1, d)), rng.standard_normal(d)
@@ -384,3 +384,9 @@ def test_parameters_hold_until_the_next_fit(rng, kind):
     np.testing.assert_array_equal(model.debiased_, whole.debiased_)
     assert model.fit(X, y).penalty_ == 9.0
     np.testing.assert_array_equal(model.confidence_intervals().features, [3, 4])
+
+
+def test_extreme_units_end(rng):
+    X = rng.standard_normal((60, 5))
+    model = OnlineDebiasedLasso(batch_size=20).partial_fit(1e-160 * X, 1e150 * X[:, 0])
+    assert np.isfinite(model.coef_).all()

@@ -1,5 +1,7 @@
 """Lassos kept current from summaries, against scikit-learn and plain NumPy on the rows."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -57,6 +59,22 @@ def test_rounds_of_the_online_lasso(rng):
     assert model.fit(X, y).intercept_ != 0.0
 
 
+def test_what_is_not_solved_is_told(rng):
+    X, y = problem(rng, "independent", n=300, d=20)
+    jumpy = X.copy()
+    jumpy[:5] *= 1e6  # a condition number of 1e12
+    for rows in (X + 1e4, jumpy):
+        with pytest.warns(ConvergenceWarning, match="fit_intercept=True") as caught:
+            model = OnlineLasso(0.5, noise=1.0, n_warmup=290).partial_fit(rows, y)
+        assert len(caught) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.partial_fit(rows[:3], y[:3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OnlineLasso(0.5, noise=1.0, n_warmup=290, fit_intercept=True).partial_fit(X + 1e4, y)
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 def test_estimated_noise_is_that_of_one_step_ahead_predictions(rng, intercept):
     X, y = problem(rng, n=60, d=8)
@@ -69,6 +87,19 @@ def test_estimated_noise_is_that_of_one_step_ahead_predictions(rng, intercept):
     columns = X.var(axis=0) if intercept else (X**2).mean(axis=0)
     expected = 0.9 * np.sqrt(np.mean(np.square(errors)) * columns.mean() * np.log(8) / 60)
     assert model.penalty_ == pytest.approx(expected, rel=1e-8)
+
+
+def test_estimated_noise_of_the_linearised_lasso(rng):
+    X, y = problem(rng, n=100, d=8)
+    model, errors = OnlineLinearizedLasso(0.9, n_warmup=30, n_wait=10), []
+    model.partial_fit(X[:30], y[:30])
+    spread = np.sqrt((y[:30] ** 2).mean() * (X[:30] ** 2).mean())
+    assert model.penalty_ == pytest.approx(0.9 * spread * np.sqrt(np.log(8) / 30))
+    for i in range(30, 100):
+        errors.append(y[i] - X[i] @ model.coef_)
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+    spread = np.sqrt(np.mean(np.square(errors)) * (X[30:] ** 2).mean())
+    assert model.penalty_ == pytest.approx(0.9 * spread * np.sqrt(np.log(8) / 70), rel=1e-9)
 
 
 def linearised(X, y, t0, wait, K, C, sigma, share=1.0, tol=1e-14, most=5000):
@@ -175,3 +206,15 @@ def test_os_lasso_with_too_long_a_step_or_nothing_to_find(rng):
     assert not OSLasso(20, cv=2).partial_fit(noise, np.zeros(300)).coef_.any()
     with pytest.raises(ValueError, match="larger n_warmup"):
         OSLasso(4).partial_fit(X, y)
+
+
+def test_a_batch_that_fails_is_not_counted(rng, monkeypatch):
+    X, y = problem(rng, n=100)
+    expected = OSLasso(30, step_size=0.05).partial_fit(X, y).coef_
+    model = OSLasso(30, step_size=0.05).partial_fit(X[:20], y[:20])
+    with monkeypatch.context() as patch:
+        patch.setattr(LassoCV, "fit", lambda *_: (_ for _ in ()).throw(MemoryError()))
+        with pytest.raises(MemoryError):
+            model.partial_fit(X[20:], y[20:])
+    assert model.n_samples_seen_ == 20
+    np.testing.assert_array_equal(model.partial_fit(X[20:], y[20:]).coef_, expected)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.kernels._compile import compiled, compiled_sums
-from thresher.kernels.single_rows import ABSURD
+from thresher.kernels.single_rows import is_sane, squared_length
 from thresher.kernels.soft_threshold import soft
 
 Floats = NDArray[np.float64]
@@ -118,10 +118,7 @@ def _residuals(
     """Residuals of all problems before the update, and the penalty that predicts best. False if one has diverged."""
     n = X.shape[0]
     for i in range(n):
-        length = 0.0
-        for j in range(X.shape[1]):
-            length += X[i, j] * X[i, j]
-        totals[LENGTH] = max(totals[LENGTH], length)
+        totals[LENGTH] = max(totals[LENGTH], squared_length(X, i))
         scales[0] += y[i] * y[i]
         for k in range(index.shape[0]):
             scales[1 + k] += X[i, index[k]] * X[i, index[k]]
@@ -132,7 +129,7 @@ def _residuals(
         squares = 0.0
         for i in range(n):
             prediction = _along(X, i, iterates, problem)
-            if not prediction * prediction * n_rows <= ABSURD * ABSURD * scales[max(place + 1, 0)]:
+            if not is_sane(prediction, n_rows, scales[max(place + 1, 0)], 0.0):
                 return False
             residual = prediction - (y[i] if place < 0 else X[i, index[place]])
             residuals[problem, i] = residual
@@ -185,7 +182,7 @@ def dual_step(
     step radius^2 (p - 1) |dual|_q, and if that is longer than the radius, u is scaled to it.
     """
     d = gradient.shape[0]
-    q = max(2.0 * np.log(d), 2.0)  # p - 1 = 1 / (q - 1)
+    q = dual_exponent(d)  # p - 1 = 1 / (q - 1)
     steepest = largest = 0.0
     for j in range(d):
         if j == own:
@@ -203,7 +200,7 @@ def dual_step(
     for j in range(d):
         share = abs(duals[problem, j]) / largest
         # The (q-1)-st powers wait in the gradient, which is not needed any more.
-        gradient[j] = share ** (q - 1.0)
+        gradient[j] = _odd_power(share, q // 2)
         total += gradient[j] * share
     norm = largest * total ** (1.0 / q)
     if step == 0.0:
@@ -211,9 +208,27 @@ def dual_step(
         # least at this step; |slope|_q^2 <= d^(2/q) |slope|_inf^2 = e |slope|_inf^2.
         step = np.sqrt((q - 1.0) / (np.e * spreads[problem])) / radius
     length = min(step * radius * radius * norm / (q - 1.0), radius)
+    longest = length * total ** (1.0 / q - 1.0)
     for j in range(d):
-        move = length * gradient[j] * total ** (1.0 / q - 1.0)
-        iterates[problem, j] = centres[centre, j] - np.sign(duals[problem, j]) * move
+        iterates[problem, j] = centres[centre, j] - np.sign(duals[problem, j]) * (longest * gradient[j])
+
+
+@compiled
+def dual_exponent(d: int) -> int:
+    """The even number from 2 log(d) on: powers of it are products."""
+    return int(2 * max(np.ceil(np.log(d)), 1.0))
+
+
+@compiled
+def _odd_power(base: float, half: int) -> float:
+    """Base to the power 2 half - 1."""
+    result, square, left = base, base * base, half - 1
+    while left:
+        if left & 1:
+            result *= square
+        square *= square
+        left >>= 1
+    return result
 
 
 @compiled

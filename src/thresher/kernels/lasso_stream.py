@@ -1,4 +1,4 @@
-"""What lassos that are kept current row by row share: the pull of all rows so far on every coefficient."""
+"""What lassos that are kept current row by row share: columns of the Gram, and where all rows so far pull to."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,26 @@ import numpy as np
 
 from thresher.kernels._compile import compiled
 from thresher.kernels.columns import ABSENT, add_row, deviation, drop_idle, read_column, with_room
-from thresher.kernels.gram import N_BUFFERED, N_SAMPLES, SUM_YY, WEIGHT, Floats, GramArrays, Integers, absorb_row
+from thresher.kernels.gram import (
+    CROSS,
+    N_BUFFERED,
+    N_SAMPLES,
+    SHIFT_X,
+    SHIFT_Y,
+    SUM_X,
+    SUM_Y,
+    WEIGHT,
+    Floats,
+    GramArrays,
+    Integers,
+    absorb_row,
+)
 from thresher.kernels.problem import variance
-from thresher.kernels.single_rows import ABSURD
+from thresher.kernels.single_rows import is_sane
 
 # Places in LassoState.numbers: sum of squared errors of one-step-ahead predictions, sum of squares of the responses,
-# the penalty last used.
-SUM_ERRORS, SUM_RESPONSES, PENALTY = 0, 1, 2
+# the penalty last used, whether the last solution was given up.
+SUM_ERRORS, SUM_RESPONSES, PENALTY, UNSOLVED = 0, 1, 2, 3
 
 # Columns kept beyond twice the support before idle ones are forgotten.
 SPARE = 32
@@ -26,9 +39,9 @@ class LassoState(NamedTuple):
     place: Integers  # (d,): where a feature's column is
     n_kept: Integers  # (1,)
     coef: Floats  # (d,)
-    pull: Floats  # (d,): target - M coef
+    pull: Floats  # (d,): target - M coef, when it was last computed
     v: Floats  # (d,): workspace
-    numbers: Floats  # (3,)
+    numbers: Floats  # (4,)
 
 
 def new_state(d: int) -> LassoState:
@@ -42,7 +55,7 @@ def new_state(d: int) -> LassoState:
         coef=np.zeros(d),
         pull=np.zeros(d),
         v=np.zeros(d),
-        numbers=np.zeros(3),
+        numbers=np.zeros(4),
     )
 
 
@@ -56,24 +69,39 @@ def penalties(penalty: float, noise: float | str, d: int, n_before: int, n_rows:
 
 
 @compiled
-def follow_row(gram: GramArrays, state: LassoState, X: Floats, y: Floats, i: int, centred: bool) -> bool:
-    """Absorb row i and follow its pull; False, and nothing happens, if its prediction is absurd."""
+def follow_row(gram: GramArrays, state: LassoState, X: Floats, y: Floats, i: int, centred: bool, watch: bool) -> bool:
+    """Absorb row i; False, and nothing happens, if estimates are watched and this one has diverged."""
     _, buffer, buffer_y, moments, totals, counts = gram
-    values, features, _, n_kept, coef, pull, v, numbers = state
+    values, features, _, n_kept, coef, _, v, numbers = state
     v_y, share = deviation(X, y, i, moments, totals, centred, v)
-    error = v_y
+    prediction = 0.0
     for j in range(v.shape[0]):
-        error -= v[j] * coef[j]
-    squares = numbers[SUM_RESPONSES] + v_y * v_y
-    if not (error * error) * (totals[WEIGHT] + 1.0) <= ABSURD * ABSURD * squares:
+        prediction += v[j] * coef[j]
+    error = v_y - prediction
+    squares, errors = numbers[SUM_RESPONSES] + v_y * v_y, numbers[SUM_ERRORS] + error * error
+    if watch and not is_sane(prediction, totals[WEIGHT] + 1.0, squares, errors):
         return False
-    numbers[SUM_ERRORS] += error * error
-    numbers[SUM_RESPONSES] = squares
-    for j in range(v.shape[0]):
-        pull[j] += share * error * v[j]
+    numbers[SUM_ERRORS], numbers[SUM_RESPONSES] = errors, squares
     add_row(values, features, n_kept[0], v, share)
     absorb_row(buffer, buffer_y, moments, totals, counts, X, y, np.empty(0), i)
     return True
+
+
+@compiled
+def find_pull(gram: GramArrays, state: LassoState, centred: bool) -> None:
+    """Compute target - M coef anew: O(d) for each nonzero coefficient, all of whose columns must be there."""
+    moments, totals, coef, pull = gram.moments, gram.totals, state.coef, state.pull
+    weight, sum_y, shift_y = totals[WEIGHT], totals[SUM_Y], totals[SHIFT_Y]
+    for j in range(pull.shape[0]):
+        if centred:
+            pull[j] = moments[CROSS, j] - (sum_y / weight) * moments[SUM_X, j]
+        else:
+            pull[j] = moments[CROSS, j] + moments[SUM_X, j] * shift_y + moments[SHIFT_X, j] * (sum_y + weight * shift_y)
+    for k in range(state.n_kept[0]):
+        theta = coef[state.features[k]]
+        if theta != 0.0:
+            for j in range(pull.shape[0]):
+                pull[j] -= theta * state.values[k, j]
 
 
 @compiled
@@ -116,9 +144,3 @@ def tidy(state: LassoState) -> None:
     """Forget columns that nobody needs, once they are many: each costs O(d) per row."""
     if state.n_kept[0] > 2 * np.count_nonzero(state.coef) + SPARE:
         state.n_kept[0] = drop_idle(state.values, state.features, state.place, state.n_kept[0], state.coef)
-
-
-@compiled
-def tolerance_in_units(gram: GramArrays, relative: float) -> float:
-    """A share of the length of the responses about their shift, in units of which moves are measured."""
-    return float(relative * np.sqrt(gram.totals[SUM_YY]))

@@ -24,7 +24,11 @@ class Batch:
         self._X[self._n : stop], self._y[self._n : stop] = X, y
         self._n = stop
 
-    def take(self) -> tuple[Floats, Floats]:
-        """All rows, after which there is room for as many again."""
-        self._n = 0
-        return self._X, self._y
+    def drop(self, n_rows: int) -> None:
+        """Forget the rows that came last."""
+        self._n -= n_rows
+
+    @property
+    def rows(self) -> tuple[Floats, Floats]:
+        """The rows and their responses."""
+        return self._X[: self._n], self._y[: self._n]

@@ -107,8 +107,6 @@ class Debiasing(Rival):
 
     def _publish(self) -> None:
         super()._publish()
-        if self.diverged_at_ is not None and hasattr(self, "debiased_"):
-            return
         self.debiased_ = self.coef_[self._index]
         if self.diverged_at_ is None:
             known = self._sums[:, ZX] != 0.0

@@ -17,8 +17,10 @@ from thresher.estimators._linear import SparseLinear
 
 Floats = NDArray[np.float64]
 
-# Rows that are handed on at once: enough to make calls cheap, few enough for Ctrl-C to be heard.
+# Rows that are handed on at once: enough to make calls cheap, few enough for Ctrl-C to be heard ...
 BLOCK = 256
+# ... and for dense copies of sparse rows to be small.
+MOST_ENTRIES = 1 << 22
 
 
 class StreamingRival(Checked, ABC):
@@ -91,8 +93,9 @@ class StreamingRival(Checked, ABC):
         coef = self._estimate()
         if np.isfinite(coef).all():
             self.coef_ = coef.copy()
-        elif self.diverged_at_ is None:
-            self.diverged_at_ = self.n_samples_seen_
+        else:  # an overflow, of which the next row would tell
+            self.coef_ = self._zeros(self.n_features_in_)
+            self.diverged_at_ = self.n_samples_seen_ if self.diverged_at_ is None else self.diverged_at_
 
     # -- shared ------------------------------------------------------------------------------------------
 
@@ -137,8 +140,9 @@ class StreamingRival(Checked, ABC):
     def _blocks(self, rows: Any, responses: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Pieces that end at events, each dense and in float64."""
         start, sparse = 0, issparse(rows)
+        most = min(BLOCK, max(MOST_ENTRIES // rows.shape[1], 1))
         while start < rows.shape[0]:
-            stop = min(start + min(BLOCK, self._rows_until_event()), rows.shape[0])
+            stop = min(start + min(most, self._rows_until_event()), rows.shape[0])
             block = rows[start:stop].toarray() if sparse else rows[start:stop]
             yield read_only(np.ascontiguousarray(block, np.float64)), read_only(responses[start:stop])
             start = stop

@@ -27,7 +27,7 @@ class AdaGradL1(Rival):
 
     or by composite mirror descent, :math:`w_{t+1} = \mathrm{soft}(w_t - \eta g_t / h_t, \eta \lambda / h_t)`.
 
-    A row costs O(d); the state is 3 d numbers (2 d for mirror descent).
+    A row costs O(d); the state is 3 d numbers.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def _run(
             g = error * X[i, j]
             squares[j] += g * g
             h = delta + np.sqrt(squares[j])
+            gradients[j] += g
             if dual:
-                gradients[j] += g
                 coef[j] = -step * soft(gradients[j], penalty * totals[N_ROWS]) / h
             else:
                 coef[j] = soft(coef[j] - step * g / h, step * penalty / h)

@@ -24,7 +24,7 @@ class DualAveraging(Rival):
               + \frac{\gamma}{\sqrt t} \Big( \frac12 \|w\|_2^2 + \rho \|w\|_1 \Big),
 
     hence :math:`w_{t+1} = -(\sqrt t / \gamma) \, \mathrm{soft}(\bar g_t, \lambda + \gamma\rho/\sqrt t)`. The threshold
-    does not shrink with the step, as it does in proximal gradient descent, so zeros are exact and stay.
+    does not shrink with the step, as it does in proximal gradient descent, so zeros are exact and many.
 
     A row costs O(d); the state is 2 d numbers.
 
@@ -33,7 +33,8 @@ class DualAveraging(Rival):
     penalty : float, default=0.05
         lambda, in units of the gradient: about sigma sqrt(log(d) / T) for T rows of columns with mean square one.
     gamma : float or "auto", default="auto"
-        Inverse step: larger is slower and more stable. ``"auto"`` is the length of the first row that is not zero.
+        Inverse step: larger is slower and more stable. ``"auto"`` puts :math:`L \sqrt{1 + t/d}` in the place of
+        :math:`\gamma \sqrt t`, with L the largest squared length of a row so far, which is stable from the start.
     rho : float, default=0.0
         An extra penalty that fades, "enhanced" RDA.
 
@@ -56,8 +57,8 @@ class DualAveraging(Rival):
     squared loss are not bounded, so gamma must be large enough for the rows at hand. Nothing is said about
     the error of the coefficients or about the support.
 
-    *Tuning*: Xiao's gamma = 5000 and rho = 0.005 are for classification of digits. Multiply
-    gamma by two until it does not diverge. *Departures*: none but ``"auto"``.
+    *Tuning*: Xiao's gamma = 5000 and rho = 0.005 are for classification of digits. Multiply gamma by two until it does
+    not diverge: with unit columns, sqrt(d) or a little less is about the limit. *Departures*: none but ``"auto"``.
 
     References
     ----------
@@ -107,12 +108,10 @@ def _run(
         if np.isnan(error):
             return i
         t = totals[N_ROWS]
-        root = np.sqrt(t)
-        inverse_step = gamma if gamma > 0.0 else np.sqrt(totals[LENGTH])
-        if inverse_step == 0.0:  # nothing but zeros so far
+        beta = gamma * np.sqrt(t) if gamma > 0.0 else totals[LENGTH] * np.sqrt(1.0 + t / coef.shape[0])
+        if beta == 0.0:  # nothing but zeros so far
             continue
-        threshold = penalty + inverse_step * rho / root
         for j in range(coef.shape[0]):
             mean[j] += (error * X[i, j] - mean[j]) / t
-            coef[j] = -(root / inverse_step) * soft(mean[j], threshold)
+            coef[j] = -(t / beta) * soft(mean[j], penalty + rho * beta / t)
     return len(X)

@@ -21,10 +21,11 @@ class FTRLProximal(Rival):
     With :math:`g_t = (x_t^\top w_t - y_t) x_t`, the estimate is
 
     .. math:: w_{t+1} = \operatorname*{argmin}_w \; \Big\langle \sum_{r \le t} g_r, w \Big\rangle
-              + \frac12 \sum_{r \le t} \sigma_r (w - w_r)^2 + \lambda_1 \|w\|_1 + \frac{\lambda_2}2 \|w\|_2^2
+              + \frac12 \sum_{r \le t} \sigma_r (w - w_r)^2 + \lambda_1 \|w\|_1
+              + \frac12 \Big( \lambda_2 + \frac\beta\alpha \Big) \|w\|_2^2
 
-    with weights for which :math:`\sum_{r \le t} \sigma_r = (\beta + \sqrt{n_t}) / \alpha`, coordinate by
-    coordinate, :math:`n_t = \sum_{r \le t} g_r^2`. It comes down to :math:`z \mathrel{+}= g - \sigma w` and
+    with weights for which :math:`\sum_{r \le t} \sigma_r = \sqrt{n_t} / \alpha`, coordinate by coordinate,
+    :math:`n_t = \sum_{r \le t} g_r^2`. It comes down to :math:`z \mathrel{+}= g - \sigma w` and
     :math:`w = -\mathrm{soft}(z, \lambda_1) / ((\beta + \sqrt n) / \alpha + \lambda_2)`.
 
     A row costs O(d); the state is 3 d numbers.
@@ -59,8 +60,7 @@ class FTRLProximal(Rival):
     *Guarantee*: regret of order sqrt(T) for convex losses with bounded gradients. The penalty l1 is paid once, not
     once per row, so its weight relative to the data fades as 1 / t while the noise in z grows as sqrt(t).
 
-    *Tuning*: `alpha` first, in powers of two, then `l1`. *Departures*: the squared loss instead of the logistic one. As
-    in the published pseudocode, beta / alpha enters the step at once, so that sigma_t sums to sqrt(n_t) / alpha.
+    *Tuning*: `alpha` first, in powers of two, then `l1`. *Departures*: the squared loss instead of the logistic one.
 
     References
     ----------

@@ -34,7 +34,8 @@ class IncrementalProximal(Rival):
     penalty : float, default=0.05
         lambda, in units of the gradient: about sigma sqrt(log(d) / T) for T rows of columns with mean square one.
     step_size : float or "auto", default="auto"
-        eta_0. ``"auto"`` is one over the squared length of the first row that is not zero, to the power 1 - p.
+        eta_0. ``"auto"`` has steps :math:`1 / (L (1 + t/d)^p)`, with L the largest squared length of a row so far:
+        none of them overshoots.
     power : float, default=0.5
         p. Zero is a constant step, which reaches a neighbourhood of the solution only.
     average : bool, default=False
@@ -56,8 +57,8 @@ class IncrementalProximal(Rival):
     Notes
     -----
     *Guarantee*: convergence in objective value for convex losses with bounded gradients and steps with infinite sum
-    and finite sum of squares. Each step thresholds by eta_t lambda only, while g_t is as noisy as ever,
-    so iterates have many small nonzero coefficients.
+    and finite sum of squares, hence p above 0.5; at 0.5, that of the mean of iterates up to a logarithm. Each step
+    thresholds by eta_t lambda only, while g_t is as noisy as ever, so iterates have many small nonzero coefficients.
 
     *Tuning*: eta_t times the squared length of a row has to get below 2 soon. *Departures*: the order of the
     rows is that of the stream, a single pass over them.
@@ -75,7 +76,7 @@ class IncrementalProximal(Rival):
     >>> stream = SparseLinearStream(n_features=50, n_active=3, signal=1.0, seed=1)
     >>> model = IncrementalProximal(penalty=0.2).partial_fit(*stream.draw(2000))
     >>> stream.coef[:3].round(1), model.coef_[:3].round(1)
-    (array([-0.6,  0.4, -0.4]), array([-0.4,  0.2, -0.2]))
+    (array([-0.6,  0.4, -0.4]), array([-0.5,  0.2, -0.2]))
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -118,10 +119,9 @@ def proximal_steps(
         if np.isnan(error):
             return i
         t = totals[N_ROWS]
-        first = step
-        if step == 0.0:
-            first = totals[LENGTH] ** (power - 1.0) if totals[LENGTH] > 0.0 else 0.0
-        eta = first / t**power
+        eta = step / t**power
+        if step == 0.0 and totals[LENGTH] > 0.0:
+            eta = 1.0 / (totals[LENGTH] * (1.0 + t / coef.shape[0]) ** power)
         for j in range(coef.shape[0]):
             coef[j] = soft(coef[j] - eta * error * X[i, j], eta * penalty)
             mean[j] += (coef[j] - mean[j]) / t

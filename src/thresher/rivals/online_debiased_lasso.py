@@ -157,8 +157,13 @@ class OnlineDebiasedLasso(Debiasing):
     def _learn(self, X: Floats, y: Floats) -> int:
         self._batch.add(X, y)
         if self._batch.n_missing == 0:
-            with one_blas_thread():
-                self._learn_batch(*self._batch.take())
+            try:
+                with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+                    self._learn_batch(*self._batch.rows)
+            except BaseException:  # rows of a call that fails must not count
+                self._batch.drop(len(y))
+                raise
+            self._batch.drop(self._batch_size)
         return len(y)
 
     def _estimate(self) -> Floats:
@@ -166,32 +171,34 @@ class OnlineDebiasedLasso(Debiasing):
         return coef
 
     def _learn_batch(self, X: Floats, y: Floats) -> None:
+        """Learn from a whole batch; what is learned is put in place at the end, all of it or nothing."""
         if self._noise_variance is None:
-            self._chosen, noise = self._cross_validate(X, y)
+            chosen, noise = self._cross_validate(X, y)
         else:
-            self._chosen, noise = int(np.argmin(_mean_squares(X, y, self._path))), self._noise_variance
-        self._n_batches += 1
-        summary = self._summary.absorb(X, y)
+            chosen, noise = int(np.argmin(_mean_squares(X, y, self._path))), self._noise_variance
+        summary = self._summary.copy().absorb(X, y)
         n = summary.weight
         matrix, target = summary.second_moment(), summary.cross_moment()
         scale = self._standardise(matrix, target, n)
         rate, spread = self._rate(n), float(np.sqrt(summary.sum_squares_y / n))
-        self._path *= scale
-        _lassos(matrix, target, self._grid * (rate * np.sqrt(noise) if self._decays else 1.0), self._path, spread)
-        self._path /= scale
-        residual = y - X @ self._estimate()
+        path = self._path * scale
+        _lassos(matrix, target, self._grid * (rate * np.sqrt(noise) if self._decays else 1.0), path, spread)
+        path /= scale
+        residual = y - X @ path[chosen]
         before = (self._noise_variance or 0.0) * (1.0 - len(y) / n)
-        self._noise_variance = before + float(residual @ residual) / n
         units = scale / scale[self._index, None]
-        self._nodewise *= units
-        _nodewise_lassos(matrix, self._index, self._grid[self._chosen] * rate, self._nodewise)
-        self._nodewise /= units
+        nodewise = self._nodewise * units
+        _nodewise_lassos(matrix, self._index, self._grid[chosen] * rate, nodewise)
+        nodewise /= units
         own = X[:, self._index]
-        left = own - X @ self._nodewise.T
+        left = own - X @ nodewise.T
         self._sums[:, ZX] += np.einsum("ij,ij->j", left, own)
         self._sums[:, ZY] += y @ left
         self._sums[:, ZZ] += np.einsum("ij,ij->j", left, left)
         self._products += left.T @ X
+        self._noise_variance = before + float(residual @ residual) / n
+        self._summary, self._path, self._nodewise, self._chosen = summary, path, nodewise, chosen
+        self._n_batches += 1
 
     def _rate(self, n: float) -> float:
         """What multiplies the penalties, apart from scales."""
@@ -229,7 +236,7 @@ class OnlineDebiasedLasso(Debiasing):
                 _lassos(matrix, target, self._grid * level, path, spread)
                 errors += _mean_squares(X[out], y[out], path / scale) * out.sum() / len(y)
             best = int(np.argmin(errors))
-            if not self._decays or errors[best] >= SETTLED**2 * noise:
+            if not (self._decays and errors[best] < SETTLED**2 * noise):  # also if it is not a number
                 return best, noise
             noise = float(errors[best])
 

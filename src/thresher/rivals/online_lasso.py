@@ -1,25 +1,29 @@
 """The lasso, solved anew after every row."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from thresher._warnings import warn_caller
 from thresher.kernels._compile import compiled
 from thresher.kernels.columns import ABSENT
 from thresher.kernels.gram import N_SAMPLES, WEIGHT, GramArrays
 from thresher.kernels.lasso import descend
 from thresher.kernels.lasso_stream import (
     PENALTY,
+    SUM_RESPONSES,
+    UNSOLVED,
     LassoState,
     current_penalty,
+    find_pull,
     follow_row,
     new_state,
     penalties,
     tidy,
-    tolerance_in_units,
     with_column,
 )
 from thresher.rivals._rival import Rival
@@ -27,8 +31,12 @@ from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
 
-# A feature outside the descent may exceed the penalty by rounding.
-ROUNDING = 1e-12
+# The share of the penalty by which pulls may be off at a solution.
+PRECISION = 1e-6
+# How often a descent that was not precise enough goes on, ten times as long.
+MOST_EXTENSIONS = 8
+# Rows that are handed on at once; each may take long if the penalty is far too small.
+FEW_ROWS = 16
 
 
 class OnlineLasso(Rival):
@@ -41,9 +49,9 @@ class OnlineLasso(Rival):
     penalised regression that methods with cheaper rounds are meant to approximate.
 
     Coordinate descent goes on from the last solution on those features that are, or have to be, nonzero; the pull on
-    all others is checked in every round, so the solution is that of the whole problem. A row costs d^2 flops
-    in blocks of BLAS-3, O(d m) for the m features in the descent, and O(d) per move; the
-    state is a Gram, 8 d^2 bytes, and m columns of it.
+    all features is computed anew and checked in every round, so the solution is that of the whole problem. A row costs
+    d^2 flops in blocks of BLAS-3, O(d m) for the m features in the descent, and O(d) per move; the state is a
+    Gram, 8 d^2 bytes and its buffer, and m columns of it.
 
     Parameters
     ----------
@@ -59,9 +67,11 @@ class OnlineLasso(Rival):
     fit_intercept : bool, default=False
         Whether there is an intercept, without a penalty: the best one for all rows so far.
     tol : float, default=1e-10
-        Descent ends when a sweep moves nothing by more than this, relative to the length of the responses.
-    max_sweeps : int, default=10000
-        Most sweeps of a descent.
+        Descent ends when a sweep moves nothing by more than this, relative to the length of the responses, and no pull
+        is off by more than 1e-6 of the penalty.
+    max_sweeps : int, default=1000
+        Most sweeps of a descent; the next row goes on where it was. A ConvergenceWarning tells if they were not enough
+        for the last row of a call.
 
     Attributes
     ----------
@@ -77,13 +87,14 @@ class OnlineLasso(Rival):
         What the rows left behind.
     n_samples_seen_ : int
         Rows seen.
-    diverged_at_ : int or None
-        The row, counted from zero, whose prediction was absurd, 1e8 times the responses; earlier ones are kept.
+    diverged_at_ : None
+        A convex problem that is solved does not diverge.
 
     Notes
     -----
     *Guarantee*: error of order s log(d) / t for lambda_t above twice the largest noise gradient and a restricted
-    eigenvalue condition. *Tuning*: C, by a validation set; it shrinks what it keeps, at any C.
+    eigenvalue condition. *Tuning*: C, by a validation set; it shrinks what it keeps, at any C. Far too small a
+    penalty keeps hundreds of columns in the descent, and a row then takes seconds at d = 1000.
     *Departures*: the paper leaves sigma open; columns are penalised alike, as they are.
 
     References
@@ -104,7 +115,6 @@ class OnlineLasso(Rival):
     True
     """
 
-    _remedy = "Rescale the rows or leave out what does not belong to them."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [Interval(Real, 0, None, closed="neither")],
         "noise": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
@@ -124,7 +134,7 @@ class OnlineLasso(Rival):
         round_size: int = 1,
         fit_intercept: bool = False,
         tol: float = 1e-10,
-        max_sweeps: int = 10_000,
+        max_sweeps: int = 1000,
     ) -> None:
         self.penalty = penalty
         self.noise = noise
@@ -139,15 +149,28 @@ class OnlineLasso(Rival):
         self._state = new_state(n_features)
         self._centred = bool(self.fit_intercept)
 
+    def _rows_until_event(self) -> int:
+        return FEW_ROWS
+
+    def _take(self, X: Any, y: Any, reset: bool) -> Self:
+        told = not reset and bool(self._state.numbers[UNSOLVED])
+        super()._take(X, y, reset)
+        if self._state.numbers[UNSOLVED] and not told:
+            warn_caller(
+                f"The lasso of these rows was not solved to 1e-6 of its penalty within max_sweeps={self.max_sweeps} "
+                "sweeps. Use fit_intercept=True if columns are far from zero, a larger penalty, or more sweeps.",
+                ConvergenceWarning,
+            )
+        return self
+
     def _check_against_features(self, n_features: int) -> None:
         if getattr(self, "_centred", self.fit_intercept) != self.fit_intercept and self.n_samples_seen_:
             raise ValueError("fit_intercept cannot change while rows stream in; start over with fit.")
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        done, d = 0, X.shape[1]
         for X_block, y_block, _ in self.summary_.blocks(X, y, None):
-            given = penalties(self.penalty, self.noise, d, self.summary_.n_samples, len(y_block))
-            n, self._state = _run(
+            given = penalties(self.penalty, self.noise, X.shape[1], self.summary_.n_samples, len(y_block))
+            self._state = _run(
                 self.summary_.arrays,
                 self._state,
                 X_block,
@@ -160,11 +183,8 @@ class OnlineLasso(Rival):
                 float(self.tol),
                 int(self.max_sweeps),
             )
-            done += n
-            if n < len(y_block):
-                break
             self.summary_.fold_if_full()
-        return done
+        return len(y)
 
     def _estimate(self) -> Floats:
         return self._state.coef
@@ -189,24 +209,46 @@ def _run(
     round_size: int,
     tolerance: float,
     most_sweeps: int,
-) -> tuple[int, LassoState]:
+) -> LassoState:
     for i in range(len(X)):
-        if not follow_row(gram, state, X, y, i, centred):
-            return i, state
+        follow_row(gram, state, X, y, i, centred, False)
         n_past = gram.counts[N_SAMPLES] - n_warmup
         if n_past <= 0 or n_past % round_size:
             continue
         level = gram.totals[WEIGHT] * current_penalty(gram, state, given, i, multiple, centred)
-        close = tolerance_in_units(gram, tolerance)
-        searching = True
-        while searching:
-            descend(
+        close = tolerance * np.sqrt(state.numbers[SUM_RESPONSES])
+        find_pull(gram, state, centred)
+        n_extensions = 0
+        while True:
+            swept = descend(
                 state.values, state.features, state.n_kept[0], level, state.coef, state.pull, close, most_sweeps, 0.0
             )
-            searching = False
+            n_before = state.n_kept[0]
             for j in range(state.coef.shape[0]):
-                if state.place[j] == ABSENT and abs(state.pull[j]) > level * (1.0 + ROUNDING):
+                if state.place[j] == ABSENT and abs(state.pull[j]) > level * (1.0 + PRECISION):
                     state = with_column(gram, state, j, centred)
-                    searching = True
+            if state.n_kept[0] > n_before:
+                continue
+            find_pull(gram, state, centred)
+            state.numbers[UNSOLVED] = not _is_solved(state, level)
+            n_extensions += 1
+            if not state.numbers[UNSOLVED] or not swept or n_extensions > MOST_EXTENSIONS:
+                break
+            close *= 0.1
         tidy(state)
-    return len(X), state
+    return state
+
+
+@compiled
+def _is_solved(state: LassoState, level: float) -> bool:
+    """Whether the pulls are those of a minimiser: the penalty towards each nonzero coefficient, no more elsewhere."""
+    for k in range(state.n_kept[0]):
+        j = state.features[k]
+        if not state.values[k, j] > 0.0:  # a column of nothing stays at zero
+            continue
+        off = (
+            abs(state.pull[j]) - level if state.coef[j] == 0.0 else abs(state.pull[j] - np.sign(state.coef[j]) * level)
+        )
+        if off > PRECISION * level:
+            return False
+    return True

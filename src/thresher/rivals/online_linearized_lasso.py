@@ -8,6 +8,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from thresher._threads import one_blas_thread
 from thresher.kernels._compile import compiled
 from thresher.kernels.gram import N_SAMPLES, WEIGHT, GramArrays
 from thresher.kernels.lasso import descend
@@ -16,6 +17,7 @@ from thresher.kernels.lasso_stream import (
     SUM_RESPONSES,
     LassoState,
     current_penalty,
+    find_pull,
     follow_row,
     new_state,
     penalties,
@@ -23,10 +25,13 @@ from thresher.kernels.lasso_stream import (
     with_column,
 )
 from thresher.kernels.soft_threshold import soft
-from thresher.rivals._rival import BLOCK, Rival
+from thresher.rivals._rival import Rival
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
+
+# Rows that are handed on at once; each may take long if the surrogate has no minimum.
+FEW_ROWS = 16
 
 
 class OnlineLinearizedLasso(Rival):
@@ -94,7 +99,8 @@ class OnlineLinearizedLasso(Rival):
     lambda_t along no direction but those of the batch. Descent then diverges; short steps that end early often do not.
 
     *Tuning*: C, and a batch of several s log(d) rows. *Departures*: the authors' steps, 0.003 to 0.05 of the longest
-    safe one, end when they are shorter than 3e-4, whatever the units; ``"descent"``, `noise` and its estimate are ours.
+    safe one, end when they are shorter than 3e-4, whatever the units, and however many
+    they are; ``"descent"``, `max_sweeps`, `noise` and its estimate are ours.
 
     References
     ----------
@@ -152,7 +158,7 @@ class OnlineLinearizedLasso(Rival):
         self.penalty_ = 0.0
 
     def _rows_until_event(self) -> int:
-        return BLOCK if self._curvature is not None else max(int(self.n_warmup) - self._gram.n_samples, 1)
+        return FEW_ROWS if self._curvature is not None else max(int(self.n_warmup) - self._gram.n_samples, 1)
 
     def _learn(self, X: Floats, y: Floats) -> int:
         if self._curvature is None:
@@ -186,14 +192,15 @@ class OnlineLinearizedLasso(Rival):
     def _end_batch(self) -> None:
         """Keep the curvature of the batch and start from its lasso."""
         batch, t0, d = self._gram, self._gram.n_samples, self._gram.n_features
-        self._curvature = batch.second_moment() / t0
-        largest = float(scipy.linalg.eigvalsh(self._curvature, subset_by_index=[d - 1, d - 1])[0])
+        curvature = batch.second_moment() / t0
+        with one_blas_thread():
+            largest = float(scipy.linalg.eigvalsh(curvature, subset_by_index=[d - 1, d - 1])[0])
         self._longest_step = 1.0 / largest if largest > 0.0 else 0.0
-        noise = np.sqrt(batch.sum_squares_y / t0 * batch.variance(centred=False).mean())
+        noise = np.sqrt(batch.sum_squares_y / t0) * np.sqrt(batch.variance(centred=False).mean())
         level = penalties(self.penalty, noise if isinstance(self.noise, str) else self.noise, d, t0 - 1, 1)[0]
         pull = batch.cross_moment() / t0
         descend(
-            self._curvature,
+            curvature,
             np.arange(d),
             d,
             level,
@@ -204,7 +211,7 @@ class OnlineLinearizedLasso(Rival):
             0.0,
         )
         self._state.numbers[PENALTY] = level
-        self._gram = Gram(d)
+        self._curvature, self._gram = curvature, Gram(d)
 
     def _estimate(self) -> Floats:
         return self._state.coef
@@ -231,13 +238,13 @@ def _run(
 ) -> tuple[int, LassoState]:
     d = X.shape[1]
     everything = np.arange(d)
-    pull, before, moves = np.empty(d), np.empty(d), np.empty(d)
+    before, moves = np.empty(d), np.empty(d)
     if gram.counts[N_SAMPLES] == 0:  # the lasso of the batch has a support, and the stream no columns of it yet
         for j in range(d):
             if state.coef[j] != 0.0:
                 state = with_column(gram, state, j, False)
     for i in range(len(X)):
-        if not follow_row(gram, state, X, y, i, False):
+        if not follow_row(gram, state, X, y, i, False, True):
             return i, state
         if gram.counts[N_SAMPLES] <= n_wait:
             continue
@@ -245,22 +252,20 @@ def _run(
         weight = gram.totals[WEIGHT]
         close = tolerance * np.sqrt(state.numbers[SUM_RESPONSES] / weight)
         for _ in range(n_steps):
+            find_pull(gram, state, False)
             for j in range(d):
                 before[j] = state.coef[j]
-                pull[j] = state.pull[j] / weight
+                state.pull[j] /= weight
             # The surrogate's pull at theta_(t-1) is that of the stream, -grad L_t; its curvature is the batch's.
             if step > 0.0:
-                _proximal_steps(curvature, level, state.coef, pull, step, close, most_sweeps, moves)
+                _proximal_steps(curvature, level, state.coef, state.pull, step, close, most_sweeps, moves)
             else:
-                descend(curvature, everything, d, level, state.coef, pull, close, most_sweeps, 0.0)
+                descend(curvature, everything, d, level, state.coef, state.pull, close, most_sweeps, 0.0)
             moved = False
             for j in range(d):
                 if state.coef[j] != before[j]:
                     moved = True
                     state = with_column(gram, state, j, False)
-                    move = state.coef[j] - before[j]
-                    for k in range(d):
-                        state.pull[k] -= move * state.values[state.place[j], k]
             if not moved:
                 break
         tidy(state)

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LassoCV
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from thresher.kernels.single_rows import ABSURD, N_TOTALS
+from thresher._threads import one_blas_thread
+from thresher.kernels.single_rows import HOPELESS, N_TOTALS
 from thresher.rivals._batch import Batch
 from thresher.rivals._rival import BLOCK, Rival
 from thresher.rivals.incremental_proximal import proximal_steps
@@ -63,7 +64,8 @@ class OSLasso(Rival):
     n_samples_seen_ : int
         Rows seen.
     diverged_at_ : int or None
-        The row, counted from zero, by which it had diverged; the estimate then is finite, and kept.
+        The row, counted from zero, at which it was seen to have diverged: its prediction was absurd, or (``"rounds"``,
+        looked at every 64 rows) its loss. The last estimate that was well is kept.
 
     Notes
     -----
@@ -142,7 +144,11 @@ class OSLasso(Rival):
         if self._batch is not None:
             self._batch.add(X, y)
             if self._batch.n_missing == 0:
-                self._end_batch(*self._batch.take())
+                try:
+                    self._end_batch(*self._batch.rows)
+                except BaseException:  # rows of a call that fails must not count
+                    self._batch.drop(len(y))
+                    raise
                 self._batch = None
             return len(y)
         if not len(self._features):
@@ -152,8 +158,11 @@ class OSLasso(Rival):
 
     def _end_batch(self, X: Floats, y: Floats) -> None:
         unit_x, unit_y = _power_of_two(X), _power_of_two(y)  # which change nothing but the range of exponents
-        lasso = LassoCV(cv=int(self.cv), fit_intercept=False, random_state=0).fit(X / unit_x, y / unit_y)
-        coef = lasso.coef_ * (unit_y / unit_x)
+        with one_blas_thread():
+            lasso = LassoCV(cv=int(self.cv), fit_intercept=False, random_state=0).fit(X / unit_x, y / unit_y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            coef = lasso.coef_ / unit_x * unit_y
+        coef[~np.isfinite(coef)] = 0.0  # no number is as large as that
         self._features = np.flatnonzero(coef)
         self._samplewise = self.update == "samples"
         self._shown[self._features] = coef[self._features]
@@ -169,6 +178,7 @@ class OSLasso(Rival):
         # Keeping the f largest of f coefficients keeps them all: the step is plain gradient descent.
         self._rounds = SparseRounds(gram, len(self._features), centred=False, standardized=False)
         self._rounds.start_from(coef[self._features])
+        self._well = coef[self._features]  # at the last look
 
     def _sample_steps(self, X: Floats, y: Floats) -> int:
         n: int = proximal_steps(X, y, self._coef, self._mean, self._totals, 0.0, float(self.step_size), 0.0)
@@ -179,13 +189,19 @@ class OSLasso(Rival):
     def _round_steps(self, X: Floats, y: Floats) -> int:
         steps = self._rounds.steps_for(len(y), float(self.step_size), int(self.n_steps), 0, 1)
         self._rounds.absorb(X, y, None, steps)
-        self._shown[self._features] = self._rounds.coef
         at_look = (self.n_samples_seen_ + len(y)) % LOOK_EVERY == 0
-        return len(y) - (at_look and self._has_diverged())
+        if at_look and self._has_diverged():
+            self._shown[self._features] = self._well
+            return len(y) - 1
+        self._shown[self._features] = self._rounds.coef
+        if at_look:
+            self._well = self._rounds.coef.copy()
+        return len(y)
 
     def _has_diverged(self) -> bool:
-        gram = self._rounds.gram
-        return not gram.loss(self._rounds.coef) <= ABSURD**2 * gram.loss(np.zeros(gram.n_features))
+        gram, coef = self._rounds.gram, self._rounds.coef
+        with np.errstate(over="ignore", invalid="ignore"):
+            return not gram.loss(coef) <= HOPELESS * gram.loss(np.zeros_like(coef))
 
     def _estimate(self) -> Floats:
         return self._shown

@@ -14,9 +14,6 @@ from thresher.rivals._rival import Rival
 
 Floats = NDArray[np.float64]
 
-# "auto" for the ridge, as a share of the squared length of a row: it bounds the first steps.
-FIRST_STEP = 0.25
-
 
 class StreamingSparseRegression(Rival):
     r"""Sparse least squares by streaming sparse regression (SSR): a penalty that grows like the noise.
@@ -40,8 +37,8 @@ class StreamingSparseRegression(Rival):
     strong_convexity : float, default=0.5
         alpha: below the smallest eigenvalue of the columns' second moments.
     ridge : float or "auto", default="auto"
-        epsilon: at first, steps are 1 / epsilon. ``"auto"`` is a quarter of the squared length of the first row that is
-        not zero.
+        epsilon: at first, steps are 1 / epsilon. ``"auto"`` is the largest squared length of a row so far, so that no
+        step overshoots.
     average : bool, default=False
         Whether `coef_` is the mean of the iterates w_r, weighted by r: what the theorem on prediction is about. It has
         the zeros that all iterates share.
@@ -136,7 +133,7 @@ def _run(
             return i
         t = totals[N_ROWS]
         threshold = penalty * np.sqrt(t + 1.0)
-        curvature = (ridge if ridge > 0.0 else FIRST_STEP * totals[LENGTH]) + alpha * t
+        curvature = (ridge if ridge > 0.0 else totals[LENGTH]) + alpha * t
         share = 2.0 / (t + 1.0)  # of w_t in the mean with weights 1, 2, ..., t
         for j in range(coef.shape[0]):
             mean[j] += share * (coef[j] - mean[j])

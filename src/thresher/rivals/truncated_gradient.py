@@ -36,8 +36,7 @@ class TruncatedGradient(Rival):
     gravity : float, default=0.05
         g, in units of the gradient: about sigma sqrt(log(d) / T) for T rows of columns with mean square one.
     step_size : float or "auto", default="auto"
-        eta, the same for all rows. ``"auto"`` is a tenth of one over the squared length of the first row that is not
-        zero.
+        eta, the same for all rows. ``"auto"`` is a tenth of one over the largest squared length of a row so far.
     period : int, default=10
         K.
     ceiling : float, default=inf
