@@ -52,8 +52,8 @@ def grid(method, **values):
 GRIDS = {
     "SparseRegressor()": [SparseRegressor()],
     "OHT, the paper's settings": grid(partial(SparseRegressor, **PAPER), sparsity=[15, 20, 30, 50]),
-    "OnlineLasso": grid(OnlineLasso, penalty=[0.5, 0.6, 0.7, 0.85, 1.0]),
-    "OnlineLinearizedLasso": grid(OnlineLinearizedLasso, penalty=[0.5, 0.6, 0.7, 0.85, 1.0], n_warmup=[100, 200, 500]),
+    "OnlineLasso": grid(OnlineLasso, penalty=[0.4, 0.5, 0.6, 0.7, 0.85, 1.0]),
+    "OnlineLinearizedLasso": grid(OnlineLinearizedLasso, penalty=[0.4, 0.5, 0.6, 0.7, 0.85], n_warmup=[100, 200, 500]),
     "OnlineDebiasedLasso": grid(OnlineDebiasedLasso, penalties=[(0.5, 1.0, 1.5, 2.0), (0.4, 0.5, 0.6, 0.7, 0.85)]),
     "OSLasso": grid(OSLasso, n_warmup=[100, 200, 500], step_size=[0.001, 0.1], n_steps=[1, 20]),
     "OSLasso, by samples": grid(
@@ -64,9 +64,12 @@ GRIDS = {
     ),
     "AdaptiveDantzig": grid(AdaptiveDantzig, sparsity=[15, 20], penalty=[0.05, 0.1, 0.2]),
     "StreamingSparseRegression": grid(
-        StreamingSparseRegression, penalty=[1.5, 2.0, 3.0, 4.0], strong_convexity=[0.3, 0.5, 0.8], average=[False, True]
+        StreamingSparseRegression,
+        penalty=[1.5, 2.0, 3.0, 4.0],
+        strong_convexity=[0.15, 0.3, 0.5, 0.8],
+        average=[False, True],
     ),
-    "DebiasedSGD": grid(DebiasedSGD, step_size=[0.005, 0.01, 0.02, 0.04], batch_size=[1, 10]),
+    "DebiasedSGD": grid(DebiasedSGD, step_size=[0.005, 0.01, 0.02, 0.04, 0.08], batch_size=[1, 10]),
     "DebiasedSGD, radar": grid(
         partial(DebiasedSGD, update="radar"), step_size=["auto", 0.01, 0.1, 1.0], radius=[1.0, 3.0], batch_size=[1, 10]
     ),
@@ -79,7 +82,7 @@ GRIDS = {
         IncrementalProximal, penalty=[0.01, 0.03, 0.1], step_size=[0.005, 0.01, 0.02, 0.04], average=[False, True]
     ),
     "TruncatedGradient": grid(TruncatedGradient, gravity=[0.01, 0.03, 0.1], step_size=[0.0001, 0.0003, 0.0005]),
-    "FTRLProximal": grid(FTRLProximal, l1=[100.0, 200.0, 300.0, 400.0, 600.0], alpha=[0.01, 0.02, 0.03, 0.05, 0.1]),
+    "FTRLProximal": grid(FTRLProximal, l1=[100.0, 200.0, 300.0, 400.0, 600.0], alpha=[0.02, 0.03, 0.05, 0.1, 0.2]),
     "IHT": grid(IHT, sparsity=[10, 12, 15, 20]),
     "JainIHT": grid(JainIHT, n_active=[1, 15]),
     "HTP": grid(HTP, sparsity=[10, 12, 15, 20]),
