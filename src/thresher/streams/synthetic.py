@@ -13,8 +13,8 @@ class SparseLinearStream:
 
     The designs of the paper's Section 5: the first `n_active` coefficients are normal with standard deviation
     `signal`, the others zero, and x has covariance :math:`\rho^{|j-k|}` (independent columns if
-    `correlation` is 0), or eigenvalues `spectrum` (then ones) in a random basis. Deterministic given the seed,
-    however the rows are cut.
+    `correlation` is 0), or eigenvalues `spectrum` (then ones) in a random basis. Deterministic given the seed and the
+    sizes of the draws; other sizes give the same rows, up to rounding in products with `coef` and with the basis.
 
     Parameters
     ----------
@@ -86,7 +86,8 @@ class LowRankStream:
 
     The design of the paper's Section 5.2: :math:`\Theta^*` is the best approximation of rank `rank` to a matrix
     of independent normal entries with standard deviation `signal`, and X has standard normal entries. The paper
-    states a signal of 1; its Table 1 agrees with 0.2. Deterministic given the seed, however the samples are cut.
+    states a signal of 1; its Table 1 agrees with 0.2. Deterministic given the seed and the sizes of the draws; other
+    sizes give the same samples, with responses that differ by rounding.
 
     Parameters
     ----------
