@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
+from unicodedata import combining, east_asian_width
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +38,7 @@ class Comparison(Sequence[Record]):
     """Records of methods on the same rows, as `compare` gives them: a sequence, by method, seed and row count.
 
     ``print(comparison)`` shows medians over seeds at the last row count, the smallest error first, those that diverged
-    last, and
-    ``pandas.DataFrame(comparison.to_dict())`` holds everything.
+    last, and ``pandas.DataFrame(comparison.to_dict())`` holds everything.
 
     Parameters
     ----------
@@ -127,16 +127,22 @@ class Comparison(Sequence[Record]):
         """The table of medians at the last row count, in Markdown."""
         header, *rows = self._table()
         rule = ["---", *("---:" for _ in header[1:])]
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+        escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *escaped))
 
     def __repr__(self) -> str:
         if not self._records:
             return "Comparison of nothing"
         table = self._table()
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
         title = f"Medians over {len(self.seeds)} seed(s) after {self.checkpoints[-1]:,} rows"
         lines = (
-            "  ".join([cells[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))])
+            "  ".join(
+                [
+                    cells[0] + " " * (widths[0] - _width(cells[0])),
+                    *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True)),
+                ]
+            )
             for cells in table
         )
         return "\n".join([title, *(line.rstrip() for line in lines)])
@@ -149,7 +155,8 @@ class Comparison(Sequence[Record]):
         header = ["method", *(metric.replace("_", " ") for metric in shown)]
         rows = []
         for method in self._best_first(order):
-            rows.append([method + self._divergence(method), *(_cell(metric, last[metric][method]) for metric in shown)])
+            name = " ".join(method.split()) + self._divergence(method)  # on one line
+            rows.append([name, *(_cell(metric, last[metric][method]) for metric in shown)])
         return [header, *rows]
 
     def _best_first(self, metric: str) -> list[str]:
@@ -175,6 +182,11 @@ def _median(values: list[float]) -> float:
     ordered = sorted(values)
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     return low if low == high else 0.5 * low + 0.5 * high
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal: two for most characters of East Asia, none for accents on the one before."""
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _cell(metric: str, value: float) -> str:

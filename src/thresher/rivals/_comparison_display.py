@@ -97,22 +97,42 @@ class ComparisonDisplay(_Display):
 
     def _label_ends(self, ax: Any) -> None:
         """Names beside the last values, moved apart where they would overlap; an arrow if they are off the scale."""
-        to_axes = ax.transScale + ax.transLimits
         ends = []
         for name, values in self.curves.items():
-            known = np.flatnonzero(np.isfinite(values))
+            known = np.flatnonzero(~np.isnan(values))
             if known.size:
-                last = known[-1]
-                shown = values[last] > 0.0 or self.metric in self.SCALES  # nothing else has a logarithm
-                x, y = to_axes.transform((self.checkpoints[last], values[last])) if shown else (1.0, 0.0)
-                text = name + " \N{UPWARDS ARROW}" if y > 1.0 else name
-                ends.append((float(np.clip(y, 0.0, 1.0)), float(x), name, text))
+                x, y = self._place(ax, self.checkpoints[known[-1]], values[known[-1]])
+                ends.append((min(max(y, 0.0), 1.0), x, name, name + " \N{UPWARDS ARROW}" if y > 1.0 else name))
         ends.sort(key=lambda end: end[0])
-        gap = 10.5 / (72.0 * ax.get_position().height * self.figure_.get_figheight())
+        gap = 10.5 / 72.0 * self.figure_.dpi / ax.get_window_extent().height
         heights = _apart([end[0] for end in ends], gap, 0.0, 1.0)
+        texts = []
         for height, (y, x, name, text) in zip(heights, ends, strict=True):
             colour = self.lines_[name].get_color()
             at_side = {"transform": ax.transAxes, "clip_on": False, "color": colour}
             ax.plot([x, 1.01, 1.04], [y, y, height], linewidth=0.6, alpha=0.7, label="_thread", **at_side)
             weight = "bold" if name in self.highlight[:1] else "normal"
-            ax.text(1.05, height, text, va="center", fontsize=8, fontweight=weight, **at_side)
+            texts.append(
+                ax.text(1.05, height, text, va="center", fontsize=8, fontweight=weight, parse_math=False, **at_side)
+            )
+        self._make_room(ax, texts)
+
+    def _place(self, ax: Any, count: float, value: float) -> tuple[float, float]:
+        """Where a value is in units of the axes; above the top if infinite, at the bottom if it has no logarithm."""
+        if np.isinf(value):
+            return 1.0, np.inf
+        if value <= 0.0 and self.metric not in self.SCALES:
+            return 1.0, 0.0
+        x, y = (ax.transScale + ax.transLimits).transform((count, value))
+        return float(x), float(y)
+
+    def _make_room(self, ax: Any, texts: list[Any]) -> None:
+        """Where no layout engine does, narrow the axes, so that names end where the subplot did."""
+        spec = ax.get_subplotspec()
+        if self.figure_.get_layout_engine() is not None or spec is None or not texts:
+            return
+        slot = spec.get_position(self.figure_)
+        widest = max(text.get_window_extent().width for text in texts) / self.figure_.bbox.width
+        width = max((slot.width - widest) / 1.05, 0.2 * slot.width)
+        ax.set_position((slot.x0, slot.y0, width, slot.height))
+        ax.set_in_layout(True)
