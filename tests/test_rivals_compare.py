@@ -1,28 +1,40 @@
 """Comparisons: every column recomputed, nothing lost, and the same records however they came about."""
 
+import gc
+import hashlib
 import json
+import os
 import pickle
 import signal
 import sys
 import warnings
+import weakref
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from types import FunctionType
+from typing import ClassVar
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numba
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDRegressor
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from thresher import SparseRegressor
 from thresher.rivals import Comparison, DualAveraging, FailedRunsError, compare
 from thresher.rivals._comparison import METRICS, Record
-from thresher.rivals._fingerprints import settings_text
-from thresher.rivals._saved_records import read_records
+from thresher.rivals._fingerprints import digest, settings_of
+from thresher.rivals._runs import run as run_one
+from thresher.rivals._saved_records import SavedRecords, read_records
 from thresher.streams.synthetic import SparseLinearStream
 
 mpl.use("Agg")
@@ -61,6 +73,8 @@ class Fake(BaseEstimator):
                 self.coef_[0] = np.nan
             if self.what == "zero":
                 self.coef_[0] = 0.0
+            if self.what == "says so":
+                self.diverged_ = True
         return self
 
     def predict(self, X):
@@ -140,8 +154,34 @@ def test_only_what_is_missing_is_computed(tmp_path):
     assert without_seconds(more) == without_seconds(run(TWO, TOEPLITZ, [50, 100], [2, 1]))
     assert [r.t for r in run({"RDA": TWO["RDA"]}, TOEPLITZ, [100], [1], output=path)] == [100]
     assert len(path.read_text().splitlines()) == 8
-    longer = run({"RDA": TWO["RDA"]}, TOEPLITZ, [50, 100, 150], [1], output=path)
-    assert without_seconds(longer)[:2] == without_seconds(first)
+
+
+@pytest.mark.parametrize("kind", ["one generator", "two"])
+def test_row_counts_can_be_added(tmp_path, kind):
+    stream, path = TOEPLITZ if kind == "two" else Bare, tmp_path / "found.jsonl"
+    first = run(TWO, stream, [50, 100], [1], output=path)
+    longer = run(TWO, stream, [20, 50, 100, 400], [1], output=path)
+    assert set(map(repr, first)) < set(map(repr, longer)) == set(map(repr, read_records(path)))
+    assert len(longer) == len(path.read_text().splitlines()) == 8  # none is there twice
+    whole = run(TWO, stream, [20, 50, 100, 400], [1])
+    assert list(map(repr, without_seconds(longer))) == list(map(repr, without_seconds(whole)))
+
+
+def test_a_stream_may_end():
+    class Finite:
+        coef = np.ones(3)
+
+        def __init__(self, seed):
+            self.X = np.random.default_rng(seed).standard_normal((370, 3))
+
+        def draw(self, n):
+            X, self.X = self.X[:n], self.X[n:]
+            return X, X @ self.coef
+
+    rda = {"RDA": TWO["RDA"]}
+    assert run(rda, Finite, [300], [1])[0].t == 300
+    with pytest.raises(ValueError, match="gave 44 rows where 45"):
+        run(rda, Finite, [301], [1])
 
 
 def test_a_file_of_other_settings_or_rows_is_refused(tmp_path):
@@ -159,6 +199,57 @@ def test_a_file_of_other_settings_or_rows_is_refused(tmp_path):
     path.write_bytes(b'{"method": "RDA"}\n' + before)
     with pytest.raises(ValueError, match=r"Line 1 of .* not a record"):
         run(TWO, TOEPLITZ, [50], [1], output=path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"my only copy, without a newline",
+        b'{"results": [1, 2, 3]}',
+        b'{"method": "POST"}',
+        b'{"method": "POST", "url": "here',
+        b"\xff\xfe\x00",
+        b"a,b\n1,2\n",
+    ],
+)
+def test_the_file_of_somebody_else_is_left_alone(tmp_path, content):
+    path = tmp_path / "precious"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"Line 1 of .* not a record"):
+        run(TWO, TOEPLITZ, [50], [1], output=path)
+    assert path.read_bytes() == content
+
+
+def test_a_torn_line_goes_when_there_is_something_to_write(tmp_path):
+    path = tmp_path / "found.jsonl"
+    rda = {'a }", "RDA': TWO["RDA"]}
+    found = run(rda, TOEPLITZ, [50, 60], [1], output=path)
+    line, whole = path.read_bytes().splitlines(keepends=True)[1], path.read_bytes()
+    for n in range(1, len(line)):  # wherever it was torn
+        path.write_bytes(whole[:-n])
+        file = SavedRecords(path)
+        file.close()
+        assert file.records == [found[0]]
+        assert path.read_bytes() == whole[:-n]
+    path.write_bytes(whole + line[:30])
+    with pytest.raises(TypeError, match="draw"):
+        run(rda, lambda seed: 3, [50, 60], [1], output=path)
+    assert list(run(rda, TOEPLITZ, [50, 60], [1], output=os.fsencode(path))) == list(found)
+    assert path.read_bytes() == whole + line[:30]
+    run(rda, TOEPLITZ, [50, 60], [2], output=path)
+    assert path.read_bytes().startswith(whole + b'{"method": "a }')
+    assert len(read_records(path)) == 4
+
+
+def test_one_comparison_at_a_time_writes_to_a_file(tmp_path):
+    path = tmp_path / "found.jsonl"
+    other = SavedRecords(path)
+    with pytest.raises(RuntimeError, match=r"Another comparison is writing to .*found.jsonl"):
+        run(TWO, TOEPLITZ, [50], [1], output=path)
+    other.close()
+    with pytest.raises(TypeError, match="draw"):
+        run(TWO, lambda seed: 3, [50], [1], output=path)
+    assert len(run(TWO, TOEPLITZ, [50], [1], output=path)) == 2  # the one that failed let go
 
 
 def test_an_interrupt_loses_nothing_that_was_finished(tmp_path):
@@ -184,6 +275,112 @@ def test_a_method_that_raises_does_not_take_the_others_with_it(tmp_path):
     assert set(read_records(path)) == set(e.value.comparison)
 
 
+@dataclass
+class Uncopied:
+    """A parameter that can be neither copied nor pickled."""
+
+    def __deepcopy__(self, memo):
+        raise TypeError("no copies")
+
+    __reduce_ex__ = __deepcopy__
+
+
+def test_a_method_that_cannot_be_copied_or_sent_is_named(tmp_path):
+    methods, path = {"RDA": TWO["RDA"], "odd": Fake(1000, Uncopied())}, tmp_path / "found.jsonl"
+    with pytest.raises(FailedRunsError, match=r"1 of 2 runs failed(?s:.*)'odd', seed 1: TypeError: no copies"):
+        run(methods, TOEPLITZ, [50], [1], output=path)
+    assert [r.method for r in read_records(path)] == ["RDA"]
+    with pytest.raises(TypeError, match=r"'odd' or stream cannot be sent .*no copies.*n_jobs=1"):
+        run(methods, TOEPLITZ, [50], [2], n_jobs=2, output=path)
+
+
+def test_a_process_that_dies_does_not_take_the_others_with_it(tmp_path, monkeypatch):
+    assert issubclass(TerminatedWorkerError, BrokenProcessPool)  # what joblib raises
+    at_once = []
+
+    def in_processes(tasks, n_jobs):
+        at_once.append(len(tasks))
+        for task in tasks:
+            if task[0] == "dies":
+                raise TerminatedWorkerError
+            yield run_one(*task)
+
+    monkeypatch.setattr("thresher.rivals.comparing._in_processes", in_processes)
+    path = tmp_path / "found.jsonl"
+    methods = {"one": Fake(1000), "dies": Fake(1), "two": Fake(2000)}
+    with pytest.raises(FailedRunsError, match=r"2 of 6 runs failed(?s:.*)'dies', seed 1: its process died") as e:
+        run(methods, TOEPLITZ, [50], [1, 2], n_jobs=2, output=path)
+    assert at_once == [6, 1, 1, 1, 1, 1]
+    assert set(read_records(path)) == set(e.value.comparison)
+    assert [(r.method, r.seed) for r in e.value.comparison] == [("one", 1), ("one", 2), ("two", 1), ("two", 2)]
+
+
+def test_a_method_may_begin_late():
+    class Late(Fake):
+        def partial_fit(self, X, y):
+            self.seen_ = getattr(self, "seen_", 0) + len(y)
+            return super().partial_fit(X, y) if self.seen_ > 50 else self
+
+    found = run({"late": Late(1000)}, TOEPLITZ, [40, 80], [1])
+    stream = TOEPLITZ(seed=1)
+    y_test = stream.draw(70)[1]
+    assert found[0].mse == pytest.approx(stream.coef @ stream.coef)
+    assert found[0].prediction_error == pytest.approx(np.mean(y_test**2))
+    assert (found[0].nonzeros, found[0].recall, found[1].nonzeros) == (0, 0.0, 1)
+    assert run({"late": Late(1000)}, Bare, [40, 80], [1])[0].nonzeros == 0
+    with pytest.raises(FailedRunsError, match="no attribute 'coef_'"):
+        run({"late": Late(1000)}, TOEPLITZ, [40], [1])
+
+
+def test_only_learning_is_timed_and_code_is_there_before(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("thresher.rivals._runs.time.perf_counter", lambda: clock[0])
+
+    @numba.njit
+    def plus_one(x):
+        return x + 1
+
+    class Slow(Fake):
+        def partial_fit(self, X, y):
+            clock[0] += len(y)
+            super().partial_fit(X, y)
+            if self.rows_ > 500 and self.what == "compile" and not plus_one.signatures:
+                clock[0] += 1e6
+                plus_one(1)
+            if self.rows_ > 500 and self.what == "import" and "antigravity" not in sys.modules:
+                clock[0] += 1e6
+                monkeypatch.setitem(sys.modules, "antigravity", None)
+            calls.append(self.what)
+            return self
+
+        def predict(self, X):
+            clock[0] += 1e9
+            return super().predict(X)
+
+    calls = []
+    found = run({what: Slow(1000, what) for what in ("compile", "import", "plain")}, TOEPLITZ, [256, 600], [1, 2])
+    assert [r.seconds for r in found] == 6 * [256.0, 600.0]
+    assert [calls.count(what) for what in ("compile", "import", "plain")] == [9, 9, 6]  # a run has three blocks
+
+
+def test_blas_has_one_thread_and_seeds_reach_random_states():
+    seen = []
+
+    class Random(Fake):
+        def __init__(self, random_state=None):
+            super().__init__(1000)
+            self.random_state = random_state
+
+        def partial_fit(self, X, y):
+            threads = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+            seen.append((self.random_state, threads))
+            return super().partial_fit(X, y)
+
+    with threadpool_limits(2, user_api="blas"):
+        run({"free": Random(), "fixed": Random(7)}, TOEPLITZ, [10], [3, 4])
+    assert seen == [(3, {1}), (7, {1}), (4, {1}), (7, {1})]
+
+
 def test_warnings_are_told_once_for_each_method():
     methods = {"wild": DualAveraging(gamma=1e-3), "talks": Fake(100, "warn"), "RDA": TWO["RDA"]}
     with pytest.warns(ConvergenceWarning) as caught:
@@ -203,6 +400,10 @@ def test_empty_sets_and_coefficients_that_are_not_finite():
     assert (zero.nonzeros, zero.precision, zero.recall, zero.diverged) == (0, 1.0, 0.0, False)
     assert (nan.mse, nan.diverged, found[2].diverged) == (np.inf, True, False)
     assert np.isnan(found[0].prediction_error)
+    predicted = run(methods | {"says so": Fake(50, "says so")}, TOEPLITZ, [40, 80], [5])
+    assert np.isfinite(predicted[2].prediction_error)
+    assert predicted[3].prediction_error == predicted.median("prediction_error")["nan"][1] == np.inf
+    assert [r.diverged for r in predicted] == [False, False, False, True, False, False, False, True]
     nothing = run(methods, partial(TOEPLITZ, n_active=0), [40], [5])
     assert [(r.precision, r.recall) for r in nothing] == [(1.0, 1.0), (0.0, 1.0), (0.0, 1.0)]
 
@@ -231,7 +432,9 @@ def test_without_a_truth_only_predictions_are_judged(tmp_path):
     pd.testing.assert_frame_equal(pd.DataFrame(again.to_dict()), pd.DataFrame(found.to_dict()))
     for line in path.read_text().splitlines():
         json.loads(line, parse_constant=pytest.fail)  # no NaN, which JSON does not know
-    assert found.best("prediction_error") in found.methods
+    errors = {m: np.mean([r.prediction_error for r in found if (r.method, r.t) == (m, 300)]) for m in found.methods}
+    assert found.best("prediction_error") == min(errors, key=errors.get) == "SparseRegressor"
+    assert errors["DualAveraging"] > 1.01 * errors["SparseRegressor"]
     header = repr(found).splitlines()[1].split()
     assert "mse" not in header
     assert "bytes" in header
@@ -239,26 +442,49 @@ def test_without_a_truth_only_predictions_are_judged(tmp_path):
         found.best()
 
 
-def test_rows_that_are_too_many_to_keep_are_drawn_again(monkeypatch):
-    class Counted(SparseLinearStream):
+def test_rows_are_drawn_from_the_seed_alone_and_let_go():
+    class Impure(SparseLinearStream):
+        alive: ClassVar = weakref.WeakSet()
         calls = 0
 
         def __init__(self, seed):
-            Counted.calls += 1
-            super().__init__(n_features=30, n_active=4, correlation=0.4, signal=0.8, seed=seed)
-
-    kept = run(TWO, Counted, [100, 300], [1, 2])
-    assert Counted.calls == 2
-    monkeypatch.setattr("thresher.rivals._runs.KEPT_BYTES", 300 * 30 * 8 - 1)
-    assert without_seconds(run(TWO, Counted, [100, 300], [1, 2])) == without_seconds(kept)
-    assert Counted.calls == 6
-
-    class Impure(Counted):
-        def __init__(self, seed):
-            super().__init__(Counted.calls)
+            Impure.calls += 1
+            Impure.alive.add(self)
+            super().__init__(n_features=30, n_active=4, seed=Impure.calls)
 
     with pytest.raises(ValueError, match="seed alone"):
         run(TWO, Impure, [300], [1])
+    gc.collect()
+    assert Impure.calls == 2
+    assert not Impure.alive
+
+
+def test_the_truth_is_the_one_of_the_beginning():
+    class Drifting(SparseLinearStream):
+        def draw(self, n):
+            rows = super().draw(n)
+            self.coef += 1.0
+            return rows
+
+    stream = partial(Drifting, n_features=30, n_active=4)
+    found = run({"zero": Fake(1, "zero")}, stream, [10, 600], [1])
+    truth = stream(seed=1).coef
+    assert [r.mse for r in found] == pytest.approx([truth @ truth] * 2)
+    assert [r.recall for r in found] == [0.0, 0.0]
+
+
+def test_rows_may_be_frames_of_several_types(tmp_path):
+    class Frames(SparseLinearStream):
+        def draw(self, n):
+            X, y = super().draw(n)
+            frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+            return frame.assign(x1=frame.x1 > 0.0), pd.Series(y)
+
+    stream = partial(Frames, n_features=8, n_active=2)
+    found = run(TWO, stream, [60, 300], [1], output=tmp_path / "found.jsonl")
+    assert list(run(TWO, stream, [60, 300], [1], output=tmp_path / "found.jsonl")) == list(found)
+    assert digest(np.array([1, "a", None], object)) == digest(np.array([1, "a", None], object))
+    assert digest(np.array([1, "a", None], object)) != digest(np.array([1, "b", None], object))
 
 
 def test_a_method_that_works_in_place_spoils_nothing_for_others():
@@ -310,22 +536,107 @@ def test_faults_are_named():
             run(**(good | changed))
 
 
-def test_settings_tell_what_matters_and_nothing_else():
-    def text(value):
-        return settings_text(Fake(what=value))
+class Step:
+    """A schedule that does not show what it holds."""
 
-    def times(c):
-        return lambda k: c / k
+    def __init__(self, c):
+        self.c = c
 
-    assert text(times(2)) == text(times(2)) != text(times(3))
-    assert text(eval("lambda k: [k for _ in range(3)]")) == text(eval("\n\nlambda k: [k for _ in range(3)]"))
-    assert text(lambda k: k + 1) != text(lambda k: k + 2)
-    assert text(np.arange(3)) == text(np.arange(3)) != text(np.arange(4))
-    assert text(np.float64(0.1)) == text(0.1) != text("0.1")
-    assert text(partial(max, 1)) == text(partial(max, 1)) != text(partial(max, 2))
-    assert text([object()]) == text([object()])
-    assert text({"a": SGDRegressor()}) != text({"a": DualAveraging()})
-    assert settings_text(Fake(what=SGDRegressor(alpha=1.0))) != settings_text(Fake(what=SGDRegressor(alpha=2.0)))
+    def __call__(self, t, k):
+        return self.c / (t + k)
+
+
+@dataclass
+class ShownStep(Step):
+    c: float
+
+
+RATE = 0.5
+
+
+def calling_itself(c):
+    def down(n):
+        return c if n < 1 else down(n - 1)
+
+    return down
+
+
+def with_keyword(c):
+    return lambda k, *, scale=c: scale / k
+
+
+def naming_a_global(c):
+    return FunctionType((lambda k: RATE / k).__code__, {"RATE": c})
+
+
+def around(c):
+    return lambda k: c / k
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        around,
+        calling_itself,
+        with_keyword,
+        naming_a_global,
+        ShownStep,
+        float,
+        np.float64,
+        lambda c: 2 * [c],
+        lambda c: np.arange(c),
+        lambda c: np.array([c, "text"], object),
+        lambda c: scipy.sparse.csr_array([[c, 0]]),
+        lambda c: scipy.sparse.csr_array((c, 3)),
+        lambda c: partial(max, c),
+        lambda c: ShownStep(c).__call__,
+        lambda c: SGDRegressor(alpha=c),
+        lambda c: {"a": [SGDRegressor(alpha=c)]},
+        lambda c: {"one", "two", c},
+        lambda c: eval("\n" * c + f"lambda k: [k in {{'a', 'b', {c}}} for _ in range(3)]"),
+    ],
+)
+def test_settings_tell_what_matters_and_nothing_else(make):
+    one, same, other = (settings_of(Fake(what=make(c))) for c in (2, 2, 3))
+    assert one == same
+    assert one.text != other.text
+    assert one.untold == other.untold == ()
+
+
+def test_settings_are_texts_that_stay():
+    # Files name them.
+    assert settings_of(Fake(what=(0.5, None, "x", np.int64(3)))).text == (
+        "test_rivals_compare.Fake(at=100, what=tuple(0.5, None, 'x', 3))"
+    )
+    values = np.array([1.0, 2.0])
+    sha = hashlib.sha256(b"float64(2,)" + values.tobytes()).hexdigest()[:16]
+    assert settings_of(Fake(values, SGDRegressor())).text.startswith(
+        f"test_rivals_compare.Fake(at=array(2,)<{sha}>, what=SGDRegressor, what__alpha=0.0001, "
+    )
+    assert settings_of(Fake(what=lambda k: 1)).text != settings_of(Fake(what=lambda k: 2)).text
+    orders = [settings_of(Fake(what=eval(f"lambda k: k in {members}"))) for members in ("{0, 8}", "{8, 0}")]
+    assert orders[0] == orders[1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Step(1.0),
+        Step(1.0).__call__,
+        partial(Step(1.0), 3),
+        [around(Step(1.0))],
+        np.array([Step(1.0)]),
+        {"a": SGDRegressor(random_state=np.random.RandomState(1))},
+        np.random.default_rng(1),
+        pd.DataFrame({"a": [0.1]}),
+    ],
+)
+def test_parameters_that_do_not_tell_what_they_hold_are_not_saved(tmp_path, value):
+    methods = {"RDA": TWO["RDA"], "fake": Fake(1000, value)}
+    with pytest.raises(ValueError, match=r"what of 'fake' does not tell.*__repr__"):
+        run(methods, TOEPLITZ, [10], [1], output=tmp_path / "found.jsonl")
+    assert not (tmp_path / "found.jsonl").exists()
+    assert len(run(methods, TOEPLITZ, [10], [1])) == 2
 
 
 def made(values, diverged=()):
@@ -353,6 +664,24 @@ def test_medians_and_tables():
     assert pd.DataFrame(found.to_dict()).groupby("method").mse.max()["a"] == np.inf
     with pytest.raises(ValueError, match="prediction_error"):
         found.median("error")
+    measures = {"few": (5, 0.4, 0.9, 2.0, 70), "many": (9, 0.8, 0.3, 1.0, 90)}
+    found = Comparison(Record(n, 0, 10, 0.1, 0.2, *m, False, "", "") for n, m in measures.items())
+    best = {metric: found.best(metric) for metric in METRICS[2:]}
+    assert best == {"nonzeros": "few", "precision": "many", "recall": "few", "seconds": "many", "bytes": "few"}
+
+
+def test_tables_hold_any_name():
+    found = made({"a|b": {10: [1.0]}, "日本語 e\N{COMBINING ACUTE ACCENT}": {10: [2.0]}, "two\nlines": {10: [3.0]}})
+    assert [row.split(" | ")[:2] for row in found.to_markdown().splitlines()[2:]] == [
+        [r"| a\|b", "1"],
+        ["| 日本語 e\N{COMBINING ACUTE ACCENT}", "2"],
+        ["| two lines", "3"],
+    ]
+    assert [row[: row.index(str(k))] for k, row in enumerate(repr(found).splitlines()[2:], 1)] == [
+        "a|b          ",
+        "日本語 e\N{COMBINING ACUTE ACCENT}     ",
+        "two lines    ",
+    ]
     assert repr(Comparison([])) == "Comparison of nothing"
 
 
@@ -383,6 +712,34 @@ def test_the_picture_shows_medians_and_labels_that_can_be_read():
         assert found.plot(metric, ax=ax).ax_ is ax
     with pytest.raises(ValueError, match="no method 'x'"):
         found.plot(highlight=["x"])
+    plt.close("all")
+
+
+@pytest.mark.parametrize("layout", ["constrained", "tight", None])
+def test_names_have_room_beside_other_axes(layout):
+    values = {f"a method $ called {k}": {t: [(k + 1) / t] for t in (10, 100)} for k in range(23)}
+    values |= {"infinite": {t: [np.inf] for t in (10, 100)}, "in the end": {10: [0.1], 100: [np.inf]}}
+    found = made(values, ["infinite"])
+    figure, axes = plt.subplots(1, 2, figsize=(15, 8), layout=layout)
+    for ax in axes:
+        for metric in ("prediction_error", "mse"):  # twice, which makes no more room
+            ax.clear()
+            shown = found.plot(metric, ax=ax)
+        assert list(shown.lines_) == [*list(values)[:-2], "infinite, diverged", "in the end"]
+        assert {"infinite, diverged \N{UPWARDS ARROW}", "in the end \N{UPWARDS ARROW}"} == {
+            text.get_text() for text in sorted(ax.texts, key=lambda text: text.get_position()[1])[-2:]
+        }
+    figure.canvas.draw()
+    left, right = ([text.get_window_extent() for text in ax.texts] for ax in axes)
+    assert len(left) == len(right) == 25
+    assert max(box.x1 for box in left) < axes[1].yaxis.get_tightbbox().x0
+    assert max(box.x1 for box in right) <= figure.bbox.width
+    assert axes[0].get_position().width > 0.2
+    for boxes in (left, right):
+        boxes.sort(key=lambda box: box.y0)
+        assert all(low.y1 <= high.y0 + 1.0 for low, high in pairwise(boxes))
+    plt.close(figure)
+    made({"infinite": {10: [np.inf]}}).plot()
     plt.close("all")
 
 

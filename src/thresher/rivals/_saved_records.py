@@ -2,37 +2,62 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from thresher.rivals._comparison import Record
 
 FLOATS = ("mse", "prediction_error", "precision", "recall", "seconds")
+START = b'{"method": "'
 
 
 def read_records(path: Path) -> list[Record]:
     """All records of a file, without a last line that was not written to its end."""
-    whole = path.read_bytes().rpartition(b"\n")[0]
-    return [_parse(line, path, i) for i, line in enumerate(whole.split(b"\n"), 1) if line.strip()]
+    return _parse(path.read_bytes(), path)[0]
 
 
 class SavedRecords:
-    """A file that records are appended to; what is there already is in `records`."""
+    """A file that records are appended to, by one at a time; what is there already is in `records`.
+
+    Nothing is changed before the first record is appended.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.records = read_records(path) if path.exists() else []
-        self._file = path.open("ab")
-        if self._file.tell():
-            self._file.truncate(path.read_bytes().rfind(b"\n") + 1)
+        self._file = path.open("a+b")
+        try:
+            _lock(self._file, path)
+            self._file.seek(0)
+            self.records, self._end = _parse(self._file.read(), path)
+        except BaseException:
+            self._file.close()
+            raise
 
     def append(self, records: Iterable[Record]) -> None:
         """Write records, all the way to the operating system."""
+        if self._end is not None:
+            self._file.truncate(self._end)
+            self._end = None
         self._file.write("".join(_line(record) for record in records).encode())
         self._file.flush()
 
     def close(self) -> None:
         self._file.close()
+
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """Keep others from appending, until the file is closed or the process ends in whatever way."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise RuntimeError(f"Another comparison is writing to {path}. Wait for it, or use another file.") from None
+    except OSError:  # a file system without locks
+        return
 
 
 def _line(record: Record) -> str:
@@ -43,7 +68,33 @@ def _line(record: Record) -> str:
     return json.dumps(fields) + "\n"
 
 
-def _parse(line: bytes, path: Path, number: int) -> Record:
+def _parse(content: bytes, path: Path) -> tuple[list[Record], int | None]:
+    """Records, and where they end if there is a piece of another behind them. All else is somebody's file."""
+    *lines, rest = content.split(b"\n")
+    records = [_record(line, path, i) for i, line in enumerate(lines, 1) if line.strip()]
+    if not rest:
+        return records, None
+    if not _is_torn(rest):
+        _record(rest, path, len(lines) + 1)
+    return records, len(content) - len(rest)
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether a line is the beginning of a record, and no more."""
+    keys = [key.decode() for key in re.findall(rb'"(\w+)": ', line)]  # quotes inside texts have a backslash
+    begins = line.startswith(START) or START.startswith(line)
+    return begins and keys == list(Record._fields[: len(keys)]) and not _is_json(line)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _record(line: bytes, path: Path, number: int) -> Record:
     try:
         fields = json.loads(line)
         for name in FLOATS:

@@ -1,14 +1,15 @@
 """Methods beside each other, on the same rows."""
 
+import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from itertools import pairwise
 from numbers import Integral
-from os import PathLike
+from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import joblib
 
@@ -16,17 +17,17 @@ from thresher._checks import check_positive_integer
 from thresher._threads import one_blas_thread
 from thresher._warnings import warn_caller
 from thresher.rivals._comparison import Comparison, Record
-from thresher.rivals._fingerprints import settings_text
+from thresher.rivals._fingerprints import settings_of
 from thresher.rivals._progress import Progress
-from thresher.rivals._runs import Outcome, Plan, forget_rows, run
+from thresher.rivals._runs import Failure, Outcome, Plan, run
 from thresher.rivals._saved_records import SavedRecords
 
 
 class FailedRunsError(RuntimeError):
     """Some methods raised. What the others found is in `comparison`."""
 
-    def __init__(self, failed: Sequence[Outcome], comparison: Comparison, n_runs: int, output: Any) -> None:
-        where = "in the attribute comparison of this error" + ("" if output is None else f" and in {output}")
+    def __init__(self, failed: Sequence[Outcome], comparison: Comparison, n_runs: int, path: Path | None) -> None:
+        where = "in the attribute comparison of this error" + ("" if path is None else f" and in {path}")
         each = [f"{run.method!r}, seed {run.seed}: {run.failure.error}" for run in failed if run.failure]
         super().__init__("\n".join([f"{len(failed)} of {n_runs} runs failed; the others are {where}.", *each]))
         self.comparison = comparison
@@ -40,7 +41,7 @@ def compare(
     checkpoints: Iterable[int],
     seeds: Iterable[int],
     *,
-    output: str | PathLike[str] | None = None,
+    output: str | bytes | PathLike[str] | None = None,
     n_test: int = 1000,
     n_jobs: int | None = None,
     progress: bool | None = None,
@@ -49,9 +50,8 @@ def compare(
 
     Each method starts afresh for each seed and takes the rows of that seed in blocks of at most 256, cut where a row
     count is due. It runs to the end before the next one begins, so that no method finds the caches filled by another
-    and what is finished is finished. A process keeps the rows of a seed from one method to the next if they are arrays
-    of no more than 256 MiB in all, and else draws them anew, so memory does not grow with their number. Neither
-    drawing nor copying is timed. BLAS has one thread.
+    and what is finished is finished. Rows are drawn anew for each run, so memory does not grow with their number;
+    neither drawing nor copying is timed. BLAS has one thread.
 
     Parameters
     ----------
@@ -60,8 +60,9 @@ def compare(
         ``thresher.rivals``, or scikit-learn's. They are copied, not fitted; names in a list are those of the classes.
         A ``random_state`` of None is set to the seed.
     stream : callable
-        Called as ``stream(seed=seed)``; returns an object with ``draw(n)``, giving the next n rows as (X, y), and, if
-        the truth is known, ``coef``. The same seed must give the same rows.
+        Called as ``stream(seed=seed)``; returns an object with ``draw(n)``, giving the next n rows as (X, y), or what
+        is left if it ends, and, if the truth is known, ``coef``, which is read once, before rows are drawn. The same
+        seed must give the same rows. They are drawn 256 at a time.
     checkpoints : iterable of int
         Row counts at which to measure, increasing.
     seeds : iterable of int
@@ -69,12 +70,16 @@ def compare(
     output : path, optional
         A file that each run (a method with a seed) is appended to when it is finished. If it exists, only runs that are
         missing are computed: an interrupted comparison goes on where it was, and methods, seeds and row
-        counts can be added later. One line of JSON per record.
+        counts can be added later. One line of JSON per record. For a new row count a run starts over, and what the
+        file has of it stays, with the seconds of that time. One comparison at a time can write to a file (where the
+        system has locks). Parameters must tell what they hold: numbers, texts, arrays, functions and containers of
+        these do, and objects whose repr does.
     n_test : int, default=1000
         The first rows of each seed, which no method learns from, are kept for `prediction_error`. May be 0.
     n_jobs : int, optional
         Processes, each with a run at a time. By default as many as there are cores or runs. Runs compete
-        for memory bandwidth, so take 1 if seconds are the point.
+        for memory bandwidth, so take 1 if seconds are the point. If a process dies, the runs that are left have a
+        process each, one after the other.
     progress : bool, optional
         Whether to show progress; by default on a terminal. A bar needs rich (``pip install 'thresher[demo]'``); there
         are plain lines without it.
@@ -86,21 +91,25 @@ def compare(
 
         - method, seed, t: after t rows;
         - mse: squared distance of ``coef_`` from the truth, infinite if not finite; NaN without a truth;
-        - prediction_error: mean squared error of ``predict`` on the test rows; NaN without them;
+        - prediction_error: mean squared error of ``predict`` on the test rows, infinite if there is no telling; NaN
+          without them;
         - nonzeros: the number of nonzero coefficients;
         - precision, recall: the part of the nonzero coefficients that are nonzero in truth, and the part of the
           latter that were found; 1 where there are none to be right about; NaN without a truth;
-        - seconds: spent in ``partial_fit`` so far, code having been loaded by a trial run on the first rows;
+        - seconds: spent in ``partial_fit`` so far; a run in which modules were imported, or functions compiled by
+          numba or loaded from its cache, is run again;
         - bytes: of the pickled estimator, which is what has to be kept to go on;
-        - diverged: whether ``diverged_at_`` is not None, or coefficients are not finite;
+        - diverged: whether ``diverged_at_`` is not None, ``diverged_`` is true, or coefficients are not finite;
         - settings: class and parameters; data: a digest of the truth, the test rows and the first row after them.
 
-        All but seconds are the same, bit for bit, whatever was resumed or ran in parallel.
+        A method without ``coef_`` before the last row count counts as zero so far. All but seconds are the same, bit
+        for bit, whatever was resumed or ran in parallel.
 
     Raises
     ------
     FailedRunsError
-        If a method raised, after all other runs are finished.
+        If a method raised or its process died, after all other runs are finished. What the stream raises is raised
+        at once.
 
     Examples
     --------
@@ -125,14 +134,15 @@ def compare(
     numbers = _check_seeds(seeds)
     if isinstance(n_test, bool) or not isinstance(n_test, Integral) or n_test < 0:
         raise ValueError(f"n_test must be an integer of at least 0, got {n_test!r}")
-    settings = {name: settings_text(method) for name, method in named.items()}
-    plan = Plan(stream, counts, int(n_test), token=uuid4().hex)
+    path = None if output is None else Path(fsdecode(output))
+    settings = _describe(named, path)
+    plan = Plan(stream, counts, int(n_test))
     found: dict[tuple[str, int, int], Record] = {}
     digests: dict[int, str] = {}
-    saved = None if output is None else SavedRecords(Path(output))
+    saved = None if path is None else SavedRecords(path)
     try:
-        if saved is not None:
-            digests = _check_saved(saved.records, Path(output or ""), settings, numbers, plan)
+        if saved is not None and path is not None:
+            digests = _check_saved(saved.records, path, settings, numbers, plan)
             found = {(r.method, r.seed, r.t): r for r in saved.records}
         runs = [(name, seed) for seed in numbers for name in named]
         missing = [run for run in runs if not all((*run, t) in found for t in counts)]
@@ -141,28 +151,28 @@ def compare(
         with Progress(len(runs) - len(missing), len(runs), progress) as shown:
             tasks = [(name, named[name], settings[name], seed, plan) for name, seed in missing]
             for outcome in _outcomes(tasks, n_jobs):
-                expected = digests.setdefault(outcome.seed, outcome.data)
-                if outcome.data != expected:
-                    raise ValueError(
-                        f"stream(seed={outcome.seed}) gave other rows when it was called again. "
-                        "Let it draw from the seed alone."
-                    )
                 if outcome.failure is None:
+                    if outcome.data != digests.setdefault(outcome.seed, outcome.data):
+                        raise ValueError(
+                            f"stream(seed={outcome.seed}) gave other rows when it was called again. "
+                            "Let it draw from the seed alone."
+                        )
+                    fresh = {(r.method, r.seed, r.t): r for r in outcome.records}
+                    fresh = {key: record for key, record in fresh.items() if key not in found}
                     if saved is not None:
-                        saved.append(outcome.records)
-                    found.update({(r.method, r.seed, r.t): r for r in outcome.records})
+                        saved.append(fresh.values())
+                    found |= fresh
                 else:
                     failed.append(outcome)
                 shown.advance(f"{outcome.method}, seed {outcome.seed}")
                 _show_warnings(outcome, seen)
     finally:
-        forget_rows()
         if saved is not None:
             saved.close()
     keys = ((name, seed, t) for name in named for seed in numbers for t in counts)
     comparison = Comparison(found[key] for key in keys if key in found)
     if failed:
-        raise FailedRunsError(failed, comparison, len(runs), output)
+        raise FailedRunsError(failed, comparison, len(runs), path)
     return comparison
 
 
@@ -173,9 +183,35 @@ def _outcomes(tasks: list[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Outc
     """Runs as they finish."""
     if n_jobs is None:
         n_jobs = max(1, min(joblib.cpu_count(), len(tasks)))
+    if n_jobs != 1:
+        _check_sendable(tasks)
+    left = {(task[0], task[3]): task for task in tasks}
+    try:
+        for outcome in _in_processes(tasks, n_jobs):
+            del left[outcome.method, outcome.seed]
+            yield outcome
+    except BrokenProcessPool:  # which takes down all runs under way, whichever was to blame
+        for (name, seed), task in left.items():
+            try:
+                yield from _in_processes([task], 2)
+            except BrokenProcessPool:
+                error = "its process died, perhaps for want of memory"
+                yield Outcome(name, seed, "", (), (), Failure(error, error))
+
+
+def _in_processes(tasks: list[tuple[Any, ...]], n_jobs: int) -> Iterator[Outcome]:
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", backend="loky")
     with closing(parallel(joblib.delayed(run)(*task) for task in tasks)) as outcomes:
         yield from outcomes
+
+
+def _check_sendable(tasks: list[tuple[Any, ...]]) -> None:
+    """A run that cannot be sent to a process would take down the others."""
+    for name, task in {task[0]: task for task in tasks}.items():
+        try:
+            pickle.dumps(joblib.wrap_non_picklable_objects(task))  # as joblib does
+        except Exception as error:
+            raise TypeError(f"{name!r} or stream cannot be sent to another process ({error}). Use n_jobs=1.") from error
 
 
 def _show_warnings(outcome: Outcome, seen: set[tuple[str, str]]) -> None:
@@ -209,6 +245,18 @@ def _check_methods(methods: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]
         if lacks:
             raise TypeError(f"{name!r} has no {lacks[0]}; pass an estimator that learns from streams.")
     return named
+
+
+def _describe(methods: Mapping[str, Any], path: Path | None) -> dict[str, str]:
+    """Settings of the methods, which in a file must tell them from others."""
+    settings = {name: settings_of(method) for name, method in methods.items()}
+    for name, (_, untold) in settings.items():
+        if untold and path is not None:
+            raise ValueError(
+                f"{untold[0]} of {name!r} does not tell what it holds, so {path} could not tell it from another. "
+                "Give its class a __repr__ that does, as dataclasses have, or use no output."
+            )
+    return {name: text for name, (text, _) in settings.items()}
 
 
 def _check_checkpoints(checkpoints: Iterable[int]) -> tuple[int, ...]:
