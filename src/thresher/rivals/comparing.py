@@ -148,9 +148,12 @@ def compare(
         missing = [run for run in runs if not all((*run, t) in found for t in counts)]
         failed: list[Outcome] = []
         seen: set[tuple[str, str]] = set()
-        with Progress(len(runs) - len(missing), len(runs), progress) as shown:
-            tasks = [(name, named[name], settings[name], seed, plan) for name, seed in missing]
-            for outcome in _outcomes(tasks, n_jobs):
+        tasks = [(name, named[name], settings[name], seed, plan) for name, seed in missing]
+        with (
+            Progress(len(runs) - len(missing), len(runs), progress) as shown,
+            closing(_outcomes(tasks, n_jobs)) as outcomes,
+        ):
+            for outcome in outcomes:
                 if outcome.failure is None:
                     if outcome.data != digests.setdefault(outcome.seed, outcome.data):
                         raise ValueError(
