@@ -8,6 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from thresher import Gram
 from thresher.rivals import HTP, IHT, NIHT, CoSaMP, JainIHT
+from thresher.rivals._on_summary import Quadratic
+from thresher.rounds.sparse import SparseRounds
 
 THRESHOLDING = [IHT(4), JainIHT(4, condition=0.25), HTP(4), NIHT(4), CoSaMP(4)]
 each = pytest.mark.parametrize("model", THRESHOLDING, ids=lambda model: type(model).__name__)
@@ -194,9 +196,16 @@ def test_the_result_is_a_function_of_the_summary(rows, model):
 def test_overall_units_do_not_matter(rows, model):
     X, y = rows
     expected = type(model)(**model.get_params()).fit(X, y).coef_
-    for unit_x, unit_y in ((2.0**330, 2.0**-300), (2.0**-330, 2.0**300)):
+    for power_x, power_y in ((330, -300), (-330, 300), (200, 200), (-300, -300), (490, 490), (-490, 9), (22, 0)):
+        unit_x, unit_y = 2.0**power_x, 2.0**power_y
         scaled = type(model)(**model.get_params()).fit(unit_x * X, unit_y * y).coef_
-        np.testing.assert_allclose(scaled * unit_x / unit_y, expected, rtol=1e-9)
+        np.testing.assert_array_equal(scaled * unit_x / unit_y, expected)
+    # Not powers of two, and each column with its own.
+    units, options = np.geomspace(1e-130, 1e130, 30), {**model.get_params(), "standardize": True, "fit_intercept": True}
+    expected = type(model)(**options).fit(X, y).coef_
+    for unit_y in (1.0, 1e60, 1e-60):
+        scaled = type(model)(**options).fit(units * X, unit_y * y).coef_
+        np.testing.assert_allclose(scaled * units / unit_y, expected, rtol=1e-7)
 
 
 @each
@@ -227,20 +236,161 @@ def test_steps_that_are_too_long_are_told(rows):
         with pytest.warns(ConvergenceWarning, match="IHT did not converge: steps of 10 raise the loss"):
             model = IHT(4, step_size=10.0, max_iter=max_iter).fit(X, y)
         np.testing.assert_array_equal(model.coef_, 0.0)
+        assert model.diverged_
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         cut = IHT(4, step_size=10.0).partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
     np.testing.assert_array_equal(cut.coef_, 0.0)
     model.set_params(step_size="auto").partial_fit(X, y)  # nothing was lost
     np.testing.assert_allclose(model.coef_, IHT(4).fit(X, y).coef_, atol=1e-7)
-    for unit_x, unit_y in ((1e100, 1.0), (1e100, 1e120), (1e-100, 1e140)):
+    assert not model.diverged_
+    for unit_x, unit_y in ((1e100, 1.0), (1e100, 1e120), (1e-100, 1e140), (1e60, 1e60)):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             huge = IHT(4, step_size=10.0 * unit_x**-2).fit(unit_x * X, unit_y * y)
         assert [warning.category for warning in told] == [ConvergenceWarning]
         np.testing.assert_array_equal(huge.coef_, 0.0)
+    for model in (IHT(4, step_size=1e308), HTP(4, step_size=1e308), HTP(4, step_size=1e308, standardize=True)):
+        for unit in (1.0, 1e60, 1e-60):
+            with pytest.warns(ConvergenceWarning, match=r"steps of 1e\+308 (overflow|raise)"):
+                model.fit(unit * X, unit * y)
+            assert model.diverged_
+            np.testing.assert_array_equal(model.coef_, 0.0)
     with pytest.warns(ConvergenceWarning, match="NIHT did not converge within max_iter=2"):
         NIHT(4, max_iter=2).fit(X, y)
+
+
+def test_an_estimate_that_is_worse_than_none_is_dropped_and_one_that_is_better_is_kept():
+    ones = np.ones((50, 1))
+    with pytest.warns(ConvergenceWarning, match="raise the loss"):
+        model = IHT(1, step_size=2.5, max_iter=1).fit(ones, 3.0 * ones[:, 0])  # at 7.5: 2.25 times the loss of zero
+    assert (model.coef_, model.diverged_) == (0.0, True)
+    # One column has a curvature of 1 and the other of 0.1: the error of the first is multiplied by -1.05 in each step
+    # and that of the second by 0.795. After 100 steps the loss is rising, but far below that of zero.
+    X, y = np.sqrt(2.0) * np.diag([1.0, np.sqrt(0.1)]), np.sqrt(2.0) * np.array([1e-3, np.sqrt(10.0)])
+    with pytest.warns(ConvergenceWarning, match="raise the loss"):
+        model = IHT(2, step_size=2.05, max_iter=100).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [1e-3 * (1.0 - 1.05**100), 10.0], rtol=1e-8)
+    assert not model.diverged_
+
+
+def test_circles_are_told_and_the_better_estimate_is_taken():
+    with pytest.warns(ConvergenceWarning, match="IHT goes round in circles"):
+        IHT(1, step_size=2.0).fit(np.ones((50, 1)), 3.0 * np.ones(50))  # 0, 6, 0, 6, ...
+    # Second moments 1 and 0.5, of x with y 1.1 and 1: with a step of 3, the column left out always pulls harder.
+    X = np.sqrt(2.0) * np.array([[1.0, 0.5], [0.0, np.sqrt(0.75)]])
+    y = np.linalg.solve(X.T / 2.0, [1.1, 1.0])
+    np.testing.assert_allclose([htp(X, y, 1, 3.0, n) for n in (7, 8, 9)], [[1.1, 0.0], [0.0, 1.0], [1.1, 0.0]])
+    for y_scaled, unit in ((y, 1.0), (1e80 * y, 1e80)):
+        with pytest.warns(ConvergenceWarning, match="HTP goes round in circles: steps of 3 are too long"):
+            model = HTP(1, step_size=3.0).fit(X, y_scaled)
+        np.testing.assert_allclose(model.coef_, [1.1 * unit, 0.0], rtol=1e-12)
+        assert not model.diverged_
+
+
+@pytest.mark.parametrize(("model", "plain"), [(IHT, iht), (HTP, htp)])
+def test_whatever_is_not_told_of_has_come_to_rest(model, plain):
+    rng = np.random.default_rng(0)
+    n_told = 0
+    for _ in range(30):
+        X, noise = rng.standard_normal((20, 3)), rng.standard_normal(20)
+        y = X[:, 0] + X[:, 1] + 0.3 * noise
+        eta = rng.uniform(0.5, 2.5) / np.linalg.norm(X.T @ X / 20, 2)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            fitted_model = model(1, step_size=eta).fit(X, y)
+        last = [plain(X, y, 1, eta, n) for n in (300, 301)]
+        if not told:
+            np.testing.assert_allclose(fitted_model.coef_, last[0], atol=1e-6)
+            np.testing.assert_allclose(fitted_model.coef_, last[1], atol=1e-6)
+        elif not fitted_model.diverged_:
+            n_told += 1
+            assert np.abs(last[0] - last[1]).max() > 0.01
+            np.testing.assert_allclose(fitted_model.coef_, min(last, key=lambda w: np.sum((y - X @ w) ** 2)), atol=1e-6)
+    assert 5 < n_told < 25
+
+
+def test_circles_of_any_length_are_noticed():
+    """One of seven supports, in rounds of 20 steps."""
+    rng = np.random.default_rng(4662)
+    X, y = rng.standard_normal((12, 6)) + rng.standard_normal((12, 1)), rng.standard_normal(12)
+    supports = [tuple(np.flatnonzero(htp(X, y, 3, 1.5, n))) for n in range(50, 65)]
+    assert len(set(supports)) == 7
+    assert supports[:7] == supports[7:14]
+    with pytest.warns(ConvergenceWarning, match="HTP goes round in circles"):
+        model = HTP(3, step_size=1.5).fit(X, y)
+    assert model.n_iter_ < 1000
+    assert tuple(model.support_) in supports
+
+
+def test_slow_oscillations_are_no_circles():
+    for factor in (0.9, 0.99, 0.999):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = IHT(1, step_size=1.0 + factor, max_iter=10**6).fit(np.ones((50, 1)), 3.0 * np.ones(50))
+        np.testing.assert_allclose(model.coef_, 3.0, rtol=1e-5)
+
+
+def test_rest_is_judged_in_the_units_in_which_steps_are_made(rng):
+    """A column of scale 1e-6 has a coefficient of 1e6, beside which the others would not seem to move."""
+    X = (rng.standard_normal((100, 3)) + [[0.0, 1.0, 1.0]] * rng.standard_normal((100, 1)) * 3.0) * [1e-6, 1.0, 1.0]
+    y = X @ [1e6, 1.0, -1.0] + 0.1 * rng.standard_normal(100)
+    for model in (IHT, JainIHT):
+        coef = model(3, standardize=True).fit(X, y).coef_
+        np.testing.assert_allclose(coef, np.linalg.lstsq(X, y, rcond=None)[0], rtol=1e-5)
+
+
+@each
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_coefficients_that_overflow_are_told_of(rng, model):
+    """Columns of 1e-154 that nearly agree, and their difference in a response of 1e151."""
+    x, e = rng.choice([-1.0, 1.0], (2, 64))
+    X, y = 2e-154 * np.column_stack([x, x + 1e-5 * e]), 9e150 * e
+    for options in ({}, {"fit_intercept": True}, {"standardize": True}):
+        overflowing = type(model)(**{**model.get_params(), **options, "max_iter": 100})
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            overflowing.fit(X, y)
+        assert {warning.category for warning in told} <= {ConvergenceWarning}
+        assert np.isfinite(overflowing.coef_).all()
+        assert np.isfinite(overflowing.intercept_)
+        if isinstance(model, NIHT | CoSaMP):  # the others are slow to come so far, or leave out one of the columns
+            assert overflowing.diverged_
+            assert "overflow" in str(told[0].message)
+            np.testing.assert_array_equal(overflowing.coef_, 0.0)
+        assert not overflowing.fit(1e150 * X, y).diverged_
+
+
+@each
+def test_a_solution_that_is_interrupted_changes_no_estimate(rows, model, monkeypatch):
+    X, y = rows
+    model = type(model)(**model.get_params()).fit(X[:100], y[:100])
+    before = dict(vars(model))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    for place in (SparseRounds, "run_round"), (Quadratic, "gradient"):
+        monkeypatch.setattr(*place, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(fit_intercept=True).partial_fit(X[100:], y[100:])
+    assert model.n_samples_seen_ == model.summary_.n_samples == 150
+    for name, value in before.items():
+        if name not in ("n_samples_seen_", "fit_intercept", "_checked_parameters"):
+            assert getattr(model, name) is value, name
+    monkeypatch.undo()
+    model.partial_fit(X[:1], y[:1])
+    whole = type(model)(**model.get_params()).fit(np.vstack([X, X[:1]]), np.append(y, y[0]))
+    np.testing.assert_array_equal(model.coef_, whole.coef_)
+
+
+@each
+def test_summaries_in_single_precision_are_rejected(rows, model):
+    X, y = rows
+    single = Gram(30, np.float32).absorb(X, y)
+    with pytest.raises(ValueError, match=r"must be in float64; Gram\(n_features\)\.merge"):
+        type(model)(**model.get_params()).fit_summary(single)
+    assert type(model)(**model.get_params()).fit_summary(Gram(30).merge(single)).coef_.any()
 
 
 def test_cosamp_tells_of_circles(rng):
@@ -269,9 +419,24 @@ def test_jain_keeps_what_the_condition_number_asks_for(rng):
     assert few.sparsity_ == 300
     np.testing.assert_allclose(few.predict(X[:100]), y[:100], atol=1e-5)
     assert JainIHT(1, condition=1.0).fit(X, y).sparsity_ == 32
+    for extreme, sparsity in (
+        (JainIHT(1, condition=1e200), 40),
+        (JainIHT(10**400), 40),
+        (JainIHT(10**400, condition=1e-200), 1),
+        (JainIHT(7, condition=1e-200), 1),
+    ):
+        assert extreme.fit(X[:, :40], y).sparsity_ == sparsity
 
 
 def test_a_shrink_that_does_not_shorten_is_rejected(rows):
     X, y = rows
     with pytest.raises(ValueError, match=r"shrink=1.2 must be larger than 1 / \(1 - c\) = 1\.25"):
         NIHT(3, c=0.2, shrink=1.2).fit(X, y)
+
+
+def test_a_shrink_that_leaves_nothing_of_a_step(rows):
+    X, y = rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = NIHT(4, shrink=1e308).fit(X, y)
+    assert np.sum((y - X @ model.coef_) ** 2) < np.sum(y**2)

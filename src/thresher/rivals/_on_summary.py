@@ -14,6 +14,7 @@ from thresher._checks import check_summary
 from thresher._threads import one_blas_thread
 from thresher._warnings import warn_caller
 from thresher.kernels.problem import TINY
+from thresher.rivals._order_one import OrderOne, response_scale
 from thresher.rivals._rival import Rival
 from thresher.rounds.sparse import SparseRounds
 from thresher.summaries.gram import Gram
@@ -26,6 +27,10 @@ STEPS_PER_ROUND = 20
 SMALL = 100
 # The share of the loss at zero that rounding may add to an estimate that is no better than zero.
 ROUNDING = 1e-9
+# Where a round moves nothing, a single step that moves a coefficient by more than this share of the largest, and by far
+# more than the tolerance, is part of a circle.
+CIRCLE = 1e-6
+FAR_MORE = 100.0
 
 
 class Solution(NamedTuple):
@@ -34,6 +39,7 @@ class Solution(NamedTuple):
     coef: Floats
     n_iter: int
     fault: str = ""  # what kept it from converging
+    diverged: bool = False  # whether it came to nothing
 
 
 class OnSummary(Rival):
@@ -53,11 +59,13 @@ class OnSummary(Rival):
     def fit_summary(self, summary: Gram) -> Self:
         """Fit from second moments alone: as ``fit`` on the rows that the summary has seen.
 
-        The summary is copied; ``partial_fit`` may go on from it.
+        The summary, which must be in float64, is copied; ``partial_fit`` may go on from it.
         """
         with self._unchanged_by_failure():
             self._check_parameters()
             check_summary(summary, Gram)
+            if summary.dtype != np.float64:
+                raise ValueError("The summary must be in float64; Gram(n_features).merge(summary) makes it so.")
             self._begin(summary.n_features)
             self._check_against_features(summary.n_features)
             self._forget_features(summary.n_features)
@@ -73,25 +81,32 @@ class OnSummary(Rival):
 
     def _start(self, n_features: int) -> None:
         self.summary_ = Gram(n_features)
-        self._fault, self.n_iter_ = "", 0
+        self._fault, self.n_iter_, self.diverged_ = "", 0, False
 
     def _learn(self, X: Floats, y: Floats) -> int:
         self.summary_.absorb(X, y)
         return len(y)
 
     def _estimate(self) -> Floats:
-        summary, centred = self.summary_, self.fit_intercept
-        coef, self.n_iter_, self._fault = Solution(np.zeros(summary.n_features), 0)
-        if summary.weight == 0.0:  # interrupted before the first block
-            return coef
-        if response_scale(summary, centred) > 0.0 and summary.variance(centred).max() >= TINY:
-            with one_blas_thread():
-                coef, self.n_iter_, self._fault = self._solve()
-        return coef
+        return self.coef_
 
     def _publish(self) -> None:
-        self.coef_ = self._estimate()
-        self.intercept_ = self.summary_.best_intercept(self.coef_) if self.fit_intercept else 0.0
+        """Solve. Until that is done, everything stays as it was: it may be interrupted."""
+        summary, centred = self.summary_, self.fit_intercept
+        solution = Solution(np.zeros(summary.n_features), 0)
+        # There are no rows at all after an interrupt before the first block.
+        if summary.weight > 0.0 and response_scale(summary, centred) > 0.0 and summary.variance(centred).max() >= TINY:
+            with one_blas_thread():
+                solution = self._solve()
+        coef, n_iter, fault, diverged = solution
+        with np.errstate(over="ignore", invalid="ignore"):
+            intercept = summary.best_intercept(coef) if centred else 0.0
+        if not (np.isfinite(coef).all() and np.isfinite(intercept)):
+            coef, diverged = np.zeros_like(coef), True
+            intercept = summary.mean_y if centred else 0.0
+            fault = "diverged: coefficients overflow. Rescale the columns or the response."
+        self.coef_, self.intercept_ = coef, intercept
+        self.n_iter_, self._fault, self.diverged_ = n_iter, fault, diverged
 
     def _take(self, X: Any, y: Any, reset: bool) -> Self:
         return super()._take(X, y, reset)._tell()
@@ -108,7 +123,11 @@ class OnSummary(Rival):
 
     def _quadratic(self) -> "Quadratic":
         """The loss in these units."""
-        return Quadratic(self.summary_, self._scales(), bool(self.fit_intercept))
+        return Quadratic(self._order_one(), bool(self.fit_intercept))
+
+    def _order_one(self) -> OrderOne:
+        """The summary with these units near one."""
+        return OrderOne(self.summary_, self._scales(), bool(self.fit_intercept))
 
     def _moments(self) -> Floats:
         """Second moments of the columns in these units."""
@@ -131,44 +150,57 @@ class OnSummary(Rival):
         return 1.0 if self.standardize else float(self._scales()[0]) ** -2
 
     def _settle(self, sparsity: int, step_size: float, rule: str) -> Solution:
-        """Rounds of plain steps from zero, until one moves nothing."""
-        rounds = SparseRounds(self.summary_, sparsity, bool(self.fit_intercept), bool(self.standardize), rule=rule)
-        unit = self._scales() / self._scales().max()
-        n_steps, settled = min(self.max_iter, STEPS_PER_ROUND), False
-        for _ in range(self.max_iter // n_steps):
+        """Plain steps from zero, until they move nothing."""
+        near_one = self._order_one()
+        summary, unit = near_one.summary, near_one.scales / near_one.scales.max()
+        rounds = SparseRounds(summary, sparsity, bool(self.fit_intercept), bool(self.standardize), rule=rule)
+        step = step_size if self.standardize else near_one.step(step_size)
+        settled = self._come_to_rest(rounds, step, unit)
+        coef, tallies = rounds.coef.copy(), rounds.tallies
+        fault, diverged = "" if settled else self._unsettled(), False
+        if settled:
+            rounds.run_round(step, 1)
+            if not hardly_moved(unit * coef, unit * rounds.coef, max(CIRCLE, FAR_MORE * self.tol)):
+                fault = f"goes round in circles: steps of {step_size:.3g} are too long. Use a smaller step_size."
+                coef = min(coef, rounds.coef, key=lambda theta: self._loss(summary, theta))
+        raised = rule == "hard" and tallies["rises"] > 0  # with pursuit, least squares makes up for it
+        if raised or tallies["overflows"]:
+            at_zero = self._loss(summary, np.zeros_like(coef))
+            diverged = tallies["overflows"] > 0 or not self._loss(summary, coef) <= at_zero * (1.0 + ROUNDING)
+            if diverged or not settled:
+                what = "raise the loss" if raised else "overflow"
+                fault = f"did not converge: steps of {step_size:.3g} {what}. Use a smaller step_size."
+        if diverged:
+            coef = np.zeros_like(coef)
+        return Solution(near_one.coef(coef), tallies["steps"], fault, diverged)
+
+    def _come_to_rest(self, rounds: SparseRounds, step: float, unit: Floats) -> bool:
+        """Rounds until one ends where it, or an earlier one, began. False if there were not enough of them.
+
+        The earlier one is the last whose number was a power of two, so that circles of any length are noticed (Brent).
+        """
+        n_steps, earlier = min(self.max_iter, STEPS_PER_ROUND), rounds.coef.copy()
+        for n_rounds in range(1, self.max_iter // n_steps + 1):
             before = rounds.coef.copy()
-            rounds.run_round(step_size, n_steps)
-            settled = hardly_moved(unit * before, unit * rounds.coef, self.tol)
-            if settled:
-                break
-        coef, tallies = rounds.coef, rounds.tallies
-        fault = "" if settled else self._unsettled()
-        if rule == "hard" and tallies["rises"] + tallies["overflows"]:
-            better = self._better_than_zero(coef)
-            if not (settled and better):
-                fault = f"did not converge: steps of {step_size:.3g} raise the loss. Use a smaller step_size."
-            coef = coef if better else np.zeros_like(coef)
-        return Solution(coef, tallies["steps"], fault)
+            rounds.run_round(step, n_steps)
+            if any(hardly_moved(unit * old, unit * rounds.coef, self.tol) for old in (before, earlier)):
+                return True
+            if n_rounds & (n_rounds - 1) == 0:
+                earlier = rounds.coef.copy()
+        return False
 
     def _unsettled(self) -> str:
         return f"did not converge within max_iter={self.max_iter} steps. Increase max_iter or tol."
 
-    def _better_than_zero(self, coef: Floats) -> bool:
-        intercept = None if self.fit_intercept else 0.0
-        at_zero = self.summary_.loss(np.zeros_like(coef), intercept)
+    def _loss(self, summary: Gram, coef: Floats) -> float:
         with np.errstate(over="ignore", invalid="ignore"):
-            return self.summary_.loss(coef, intercept) <= at_zero * (1.0 + ROUNDING)
+            return summary.loss(coef, None if self.fit_intercept else 0.0)
 
 
 def hardly_moved(before: Floats, after: Floats, tol: float) -> bool:
     """Whether no coefficient moved by more than this share of the largest."""
     with np.errstate(over="ignore", invalid="ignore"):  # where steps are too long
         return bool(np.max(np.abs(after - before)) <= tol * np.max(np.abs(after)))
-
-
-def response_scale(summary: Gram, centred: bool) -> float:
-    """Root mean square of the response, about its mean or about zero."""
-    return float(np.sqrt(2.0 * summary.loss(np.zeros(summary.n_features), None if centred else 0.0)))
 
 
 def inverse_of(scale: Floats) -> Floats:
@@ -182,16 +214,17 @@ class Quadratic:
     With u the units of the columns and v that of the response, theta stands for the coefficients v theta / u.
     """
 
-    def __init__(self, summary: Gram, scales: Floats, centred: bool) -> None:
-        self.summary, self.centred = summary, centred
+    def __init__(self, near_one: OrderOne, centred: bool) -> None:
+        self.summary, self.centred = near_one.summary, centred
         self.intercept = None if centred else 0.0
-        self.inverse = inverse_of(scales)
-        self.unit_y = response_scale(summary, centred)
-        self.at_zero = self.gradient(np.zeros(len(scales)))
+        self.inverse = inverse_of(near_one.scales)
+        self.unit_y = response_scale(near_one.summary, centred)
+        self.in_units_of_the_data = near_one.coef
+        self.at_zero = self.gradient(np.zeros(len(near_one.scales)))
 
     def gradient(self, theta: Floats) -> Floats:
         """G theta - v. O(d s) for s nonzeros."""
-        return self.summary.gradient(self.coef(theta), self.intercept) * self.inverse / self.unit_y
+        return self.summary.gradient(self._inside(theta), self.intercept) * self.inverse / self.unit_y
 
     def bend(self, direction: Floats) -> float:
         """U' G u for the unit vector u along the direction."""
@@ -208,6 +241,9 @@ class Quadratic:
         return theta
 
     def coef(self, theta: Floats) -> Floats:
-        """The coefficients that theta stands for."""
+        """The coefficients that theta stands for; infinite if they overflow."""
+        return self.in_units_of_the_data(self._inside(theta))
+
+    def _inside(self, theta: Floats) -> Floats:
         result: Floats = self.unit_y * (theta * self.inverse)
         return result

@@ -23,7 +23,7 @@ class CoSaMP(OnSummary):
     prunes.
 
     Each call absorbs its rows (d^2 flops a row) and then solves from zero, O(d s + s^3) a step. The state is 8 d^2
-    bytes.
+    bytes and a buffer of at most 256 rows.
 
     Parameters
     ----------
@@ -49,6 +49,8 @@ class CoSaMP(OnSummary):
         Sorted indices of the nonzero coefficients.
     n_iter_ : int
         Steps of the last call.
+    diverged_ : bool
+        Whether coefficients overflowed; then they are zero, and a ConvergenceWarning tells.
     n_samples_seen_ : int
         Rows in the summary.
     summary_ : Gram

@@ -17,7 +17,7 @@ class HTP(IHT):
     until S repeats: thresholding chooses the support, least squares the coefficients.
 
     Each call absorbs its rows (d^2 flops a row) and then solves from zero: O(d s + s^2) for each feature exchanged, and
-    O(d^2) for ``"auto"``. The state is 8 d^2 bytes.
+    O(d^2) for ``"auto"``. The state is 8 d^2 bytes and a buffer of at most 256 rows.
 
     Parameters
     ----------
@@ -46,6 +46,8 @@ class HTP(IHT):
         Sorted indices of the nonzero coefficients.
     n_iter_ : int
         Steps of the last call.
+    diverged_ : bool
+        Whether steps or coefficients overflowed; then the coefficients are zero, and a ConvergenceWarning tells.
     n_samples_seen_ : int
         Rows in the summary.
     summary_ : Gram
@@ -58,8 +60,9 @@ class HTP(IHT):
     finitely many steps. With eta below 1 / L the support repeats after finitely many steps on any data.
 
     *Tuning*: on correlated columns ``"auto"`` is short, and a short step is content with a poor support; a longer
-    one may go round in circles, of which a ConvergenceWarning tells. *Departures*: ``"auto"`` stands for the
-    authors' matrix of norm one; a feature that those chosen before determine is left out.
+    one may go round in circles: then the better of two estimates in a row is taken, and a ConvergenceWarning tells.
+    *Departures*: ``"auto"`` stands for the authors' matrix of norm one; a feature that those chosen before determine is
+    left out.
 
     References
     ----------

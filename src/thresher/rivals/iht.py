@@ -20,7 +20,7 @@ class IHT(OnSummary):
     other coordinate pulls harder than the smallest kept coefficient: :math:`\eta |\nabla_j L| \le \min_S |\theta|`.
 
     Each call absorbs its rows (d^2 flops a row) and then solves from zero: O(s^2) a step while the support holds,
-    O(d s) where it changes, and O(d^2) for ``"auto"``. The state is 8 d^2 bytes.
+    O(d s) where it changes, and O(d^2) for ``"auto"``. The state is 8 d^2 bytes and a buffer of at most 256 rows.
 
     Parameters
     ----------
@@ -48,6 +48,9 @@ class IHT(OnSummary):
         Sorted indices of the nonzero coefficients.
     n_iter_ : int
         Steps of the last call.
+    diverged_ : bool
+        Whether steps were so long that the loss ended above that of zero, or something overflowed; then coefficients
+        are zero, and a ConvergenceWarning tells.
     n_samples_seen_ : int
         Rows in the summary.
     summary_ : Gram
@@ -62,8 +65,9 @@ class IHT(OnSummary):
     *Tuning*: on correlated columns ``"auto"`` is short, and a short step is content with a poor support. One over
     the largest eigenvalue of 2s columns at a time is as safe, and longer.
 
-    *Departures*: ``"auto"`` stands for the authors' matrix of norm one. If the loss ends above that of
-    zero, the estimate is zero and a ConvergenceWarning tells.
+    *Departures*: ``"auto"`` stands for the authors' matrix of norm one. Steps that are too long may go round in circles
+    between supports: then the better of two estimates in a row is taken, and a ConvergenceWarning tells. If the loss
+    ends above that of zero, the estimate is zero.
 
     References
     ----------

@@ -9,6 +9,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from thresher.rivals._on_summary import OnSummary, Solution
 
+# An integer above this may not be a float.
+MANY = 1e300
+
 
 class JainIHT(OnSummary):
     r"""Least squares by iterative hard thresholding with far more coefficients than are active, offline on a summary.
@@ -21,7 +24,8 @@ class JainIHT(OnSummary):
     where :math:`H_s` keeps the s entries of largest magnitude.
 
     Each call absorbs its rows (d^2 flops a row) and then solves from zero: O(s^2) a step while the support holds,
-    O(d s) where it changes, and O(d^2) for the curvature L or O(d^3) for both. The state is 8 d^2 bytes.
+    O(d s) where it changes, and O(d^2) for the curvature L or O(d^3) for both. The state is 8 d^2 bytes and
+    a buffer of at most 256 rows.
 
     Parameters
     ----------
@@ -50,6 +54,8 @@ class JainIHT(OnSummary):
         Sorted indices of the nonzero coefficients.
     n_iter_ : int
         Steps of the last call.
+    diverged_ : bool
+        Whether coefficients overflowed; then they are zero, and a ConvergenceWarning tells.
     n_samples_seen_ : int
         Rows in the summary.
     summary_ : Gram
@@ -119,9 +125,11 @@ class JainIHT(OnSummary):
             spectrum = np.linalg.eigvalsh(self._moments())
             curvature = float(spectrum[-1])
             rounding = d * np.finfo(np.float64).eps * curvature
-            self.condition_ = curvature / float(spectrum[0]) if spectrum[0] > rounding else np.inf
+            condition = curvature / float(spectrum[0]) if spectrum[0] > rounding else np.inf
         else:
-            curvature, self.condition_ = self._largest_curvature(), float(self.condition)
-        wanted = 32.0 * self.condition_**2 * self.n_active
-        self.sparsity_ = ceil(wanted) if wanted < d else d
-        return self._settle(self.sparsity_, 2.0 / 3.0 * self._unit_step() / curvature, "hard")
+            curvature, condition = self._largest_curvature(), float(self.condition)
+        wanted = 32.0 * condition * condition * min(self.n_active, MANY)  # infinite at most: products do not raise
+        sparsity = max(ceil(wanted), 1) if wanted < d else d
+        solution = self._settle(sparsity, 2.0 / 3.0 * self._unit_step() / curvature, "hard")
+        self.sparsity_, self.condition_ = sparsity, condition
+        return solution

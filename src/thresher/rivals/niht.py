@@ -29,7 +29,8 @@ class NIHT(OnSummary):
     and otherwise :math:`\mu \leftarrow \mu / (\kappa (1 - c))` until that holds. The loss never rises, whatever the
     scale of the columns: there is no step to tune.
 
-    Each call absorbs its rows (d^2 flops a row) and then solves from zero, O(d s) a step. The state is 8 d^2 bytes.
+    Each call absorbs its rows (d^2 flops a row) and then solves from zero, O(d s) a step. The state is 8 d^2 bytes and
+    a buffer of at most 256 rows.
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ class NIHT(OnSummary):
         Sorted indices of the nonzero coefficients.
     n_iter_ : int
         Steps of the last call.
+    diverged_ : bool
+        Whether coefficients overflowed; then they are zero, and a ConvergenceWarning tells.
     n_samples_seen_ : int
         Rows in the summary.
     summary_ : Gram
@@ -137,7 +140,8 @@ class NIHT(OnSummary):
         moved = keep.project(theta - mu * g)
         if not theta.any() or np.array_equal(moved != 0.0, theta != 0.0):
             return moved
-        while mu * loss.bend(moved - theta) > 1.0 - self.c:
+        # A step may become too short to move anything.
+        while (move := moved - theta).any() and mu * loss.bend(move) > 1.0 - self.c:
             mu /= self.shrink * (1.0 - self.c)
             moved = keep.project(theta - mu * g)
         return moved
