@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from thresher import Gram
 from thresher.rivals import HTP, IHT, NIHT, CoSaMP, JainIHT
 from thresher.rivals._on_summary import Quadratic
+from thresher.rivals._order_one import OrderOne
 from thresher.rounds.sparse import SparseRounds
 
 THRESHOLDING = [IHT(4), JainIHT(4, condition=0.25), HTP(4), NIHT(4), CoSaMP(4)]
@@ -208,6 +209,38 @@ def test_overall_units_do_not_matter(rows, model):
         np.testing.assert_allclose(scaled * units / unit_y, expected, rtol=1e-7)
 
 
+def test_summaries_of_order_one_are_those_of_rescaled_rows(rng):
+    X, y = rng.standard_normal((300, 5)) + 3.0, rng.standard_normal(300) - 2.0
+    for powers, power_y in ((np.array([300, -200, 0, 40, -500]), -90), (np.full(5, -400), 450)):
+        given = Gram(5).absorb(np.ldexp(X, powers), np.ldexp(y, power_y))
+        before = [array.copy() for array in given.arrays]
+        near_one = OrderOne(given, np.ldexp(0.6, powers), centred=True)
+        shift = int(np.frexp(y.std())[1])  # to below one
+        expected = Gram(5).absorb(X, np.ldexp(y, -shift))
+        n = 300 - expected.n_folded
+        assert 0 < n < 300
+        for name, array in near_one.summary.arrays._asdict().items():
+            held = slice(n) if "buffer" in name else slice(None)
+            np.testing.assert_array_equal(array[held], getattr(expected.arrays, name)[held])
+        np.testing.assert_array_equal(near_one.scales, 0.6)
+        np.testing.assert_array_equal(near_one.coef(np.ones(5)), np.ldexp(1.0, power_y + shift - powers))
+        for array, other in zip(given.arrays, before, strict=True):
+            np.testing.assert_array_equal(array, other)
+    ordinary = Gram(5).absorb(1e4 * X, 1e-4 * y)
+    assert OrderOne(ordinary, np.full(5, 1e4), centred=False).summary is ordinary
+
+
+def test_columns_whose_squares_vanish_count_as_constant_and_steps_never_do(rows):
+    X, y = rows
+    X = np.column_stack([X[:, :5], 1e-161 * X[:, 2]])
+    for unit in (1.0, 1e50):
+        for model in (IHT(6, standardize=True), HTP(6, standardize=True), JainIHT(6, condition=1.0, standardize=True)):
+            np.testing.assert_array_equal(model.fit(X, unit * y).support_, np.arange(5))
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        short = IHT(3, step_size=1e-300, max_iter=100).fit(1e-60 * X, 1e-60 * y)
+    assert np.abs(short.coef_).max() < 1e-200
+
+
 @each
 def test_nothing_to_explain_and_nothing_that_explains(model):
     X = np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 0.0]])
@@ -272,6 +305,16 @@ def test_an_estimate_that_is_worse_than_none_is_dropped_and_one_that_is_better_i
         model = IHT(2, step_size=2.05, max_iter=100).fit(X, y)
     np.testing.assert_allclose(model.coef_, [1e-3 * (1.0 - 1.05**100), 10.0], rtol=1e-8)
     assert not model.diverged_
+    # A step that raises the loss on the way to a fixed point is nobody's business.
+    rng = np.random.default_rng(124)
+    X = rng.standard_normal((20, 4))
+    y = X[:, 0] + X[:, 1] + 0.3 * rng.standard_normal(20)
+    losses = [np.sum((y - X @ iht(X, y, 1, 1.5, n)) ** 2) for n in range(60)]
+    assert np.diff(losses).max() > 0.01
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = IHT(1, step_size=1.5).fit(X, y)
+    np.testing.assert_allclose(model.coef_, iht(X, y, 1, 1.5, 1000), atol=1e-7)
 
 
 def test_circles_are_told_and_the_better_estimate_is_taken():
@@ -333,11 +376,11 @@ def test_slow_oscillations_are_no_circles():
 
 def test_rest_is_judged_in_the_units_in_which_steps_are_made(rng):
     """A column of scale 1e-6 has a coefficient of 1e6, beside which the others would not seem to move."""
-    X = (rng.standard_normal((100, 3)) + [[0.0, 1.0, 1.0]] * rng.standard_normal((100, 1)) * 3.0) * [1e-6, 1.0, 1.0]
-    y = X @ [1e6, 1.0, -1.0] + 0.1 * rng.standard_normal(100)
+    Q = 10.0 * np.linalg.qr(rng.standard_normal((100, 3)))[0]
+    X = np.column_stack([1e-6 * Q[:, 0], Q[:, 1] + 3.0 * Q[:, 2], -Q[:, 1] + 3.0 * Q[:, 2]])
     for model in (IHT, JainIHT):
-        coef = model(3, standardize=True).fit(X, y).coef_
-        np.testing.assert_allclose(coef, np.linalg.lstsq(X, y, rcond=None)[0], rtol=1e-5)
+        coef = model(3, standardize=True).fit(X, X @ [1e6, 1.0, -1.0]).coef_
+        np.testing.assert_allclose(coef, [1e6, 1.0, -1.0], rtol=1e-6)
 
 
 @each
@@ -438,5 +481,5 @@ def test_a_shrink_that_leaves_nothing_of_a_step(rows):
     X, y = rows
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = NIHT(4, shrink=1e308).fit(X, y)
+        model = NIHT(4, c=0.4, shrink=1e308).fit(X, y)
     assert np.sum((y - X @ model.coef_) ** 2) < np.sum(y**2)
