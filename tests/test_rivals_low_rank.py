@@ -15,9 +15,10 @@ import thresher._memory
 from oracles import keep_rank
 from rival_contract import check_cuts, check_interrupt, check_saving, check_size
 from thresher import Gram, LowRankRegressor
-from thresher.rivals import SVP, NuclearProximal, ScaledGD
+from thresher.rivals import SVP, NuclearProximal, ScaledGD, svp
 from thresher.rivals.nuclear_proximal import shrink
 from thresher.rivals.scaled_gd import scaled_step
+from thresher.rounds.dense import DenseRounds
 
 # Settings that are not the defaults.
 RIVALS = [
@@ -269,15 +270,56 @@ def test_svp_that_diverges_says_nothing_and_recovers(rng):
         with pytest.warns(ConvergenceWarning, match="SVP diverged"):
             model.partial_fit(X[:8], y[:8])
         assert not model.coef_.any()
-        assert not model.converged_
+        assert (model.converged_, model.diverged_) == (False, True)
     model = SVP(2, step_size=0.8)
     with pytest.warns(ConvergenceWarning, match="SVP diverged"):
         model.partial_fit(X[:8], y[:8])
     model.partial_fit(X[8:], y[8:])  # many samples distort less
-    assert model.converged_
+    assert (model.converged_, model.diverged_) == (True, False)
     assert np.linalg.norm(model.coef_ - truth) < 0.1 * np.linalg.norm(truth)
     model.set_params(rank=1).partial_fit(X[:1], y[:1])
     assert np.linalg.matrix_rank(model.coef_) == model.rank_ == 1
+
+
+def test_svp_that_finds_no_step_says_what_can_be_done(rng, monkeypatch):
+    X, y, _ = problem(rng, n=400)
+    X += 3.0 * rng.standard_normal((400, 1, 1))  # a common part makes one direction steep
+    monkeypatch.setattr(svp, "MOST_HALVINGS", 0)
+    with pytest.warns(ConvergenceWarning, match="SVP diverged .* tries none that is shorter; bring the entries"):
+        model = SVP(2).fit(X, y)
+    assert model.diverged_
+    with pytest.warns(ConvergenceWarning, match="SVP diverged .* or step_size='auto'"):
+        SVP(2, step_size=model.step_size_).fit(X, y)
+
+
+def test_svp_that_is_interrupted_keeps_its_estimate(rng, monkeypatch):
+    X, y, _ = problem(rng)
+    model = SVP(2, fit_intercept=True).partial_fit(X[:200], y[:200])
+    before, n_settled = dict(vars(model)), []
+    settle = DenseRounds.settle
+
+    def interrupted(rounds, *arguments):
+        n_settled.append(1)
+        if len(n_settled) == 5:
+            raise KeyboardInterrupt
+        return settle(rounds, *arguments)
+
+    monkeypatch.setattr(DenseRounds, "settle", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[200:], y[200:])
+    assert model.n_samples_seen_ == 330
+    for name in ("coef_", "intercept_", "rank_", "n_iter_", "step_size_", "converged_", "diverged_"):
+        assert getattr(model, name) is before[name], name
+    n_settled.clear()
+    fresh = SVP(2)
+    with pytest.raises(KeyboardInterrupt):
+        fresh.partial_fit(X, y)
+    assert not fresh.coef_.any()
+    assert fresh.factors_[1].shape == (2,)
+    monkeypatch.undo()
+    model.partial_fit(X[:1], y[:1])
+    whole = SVP(2, fit_intercept=True).fit(np.concatenate([X, X[:1]]), np.append(y, y[0]))
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-10)
 
 
 # -- scaled gradient descent -----------------------------------------------------------------------------------
@@ -314,6 +356,12 @@ def test_scaled_steps_are_simultaneous_and_damped(rng):
     for factor, other, slope, moved in ((L, R, Z, after[0]), (R, L, Z.T, after[1])):
         moments = other.T @ other + 0.2 * 0.5 * np.sum(other**2) * np.eye(2)
         np.testing.assert_allclose((factor - moved) @ moments, 0.3 * slope @ other, atol=1e-12)
+    for _ in range(20):  # nor can one that is zero to rounding
+        flat_left, flat_right = (np.outer(factor[:, 0], rng.standard_normal(2)) for factor in (L, R))
+        left, right = scaled_step(flat_left, flat_right, Z, 0.3, 0.0)
+        by_right, by_left = np.linalg.pinv(flat_right, rcond=1e-8), np.linalg.pinv(flat_left, rcond=1e-8)
+        np.testing.assert_allclose(left, flat_left - 0.3 * Z @ by_right.T, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(right, flat_right - 0.3 * Z.T @ by_left.T, rtol=1e-9, atol=1e-9)
     rank_one = np.outer(np.ones(6), [1.0, 0.0]), np.outer(np.ones(5), [1.0, 0.0])  # a direction that cannot move
     left, right = scaled_step(*rank_one, Z, 0.3, 0.0)
     assert np.isfinite(left).all()
@@ -381,6 +429,24 @@ def test_scaled_gd_does_not_take_a_rest_for_an_optimum(rng, step_size):
     assert not model.left_.any()
     model.set_params(step_size=0.9).fit(X, y)
     assert np.linalg.norm(model.coef_ - truth) < 0.03 * np.linalg.norm(truth)
+
+
+def test_scaled_gd_stops_when_predictions_are_absurd(rng):
+    X, y, _ = problem(rng, singular_values=(3.0,))
+    u, s, vt = np.linalg.svd(np.einsum("n,nij->ij", y[:40], X[:40]) / (40 * np.mean(X[:40] ** 2)))
+    left, right = u[:, 0] * np.sqrt(s[0]), vt[0] * np.sqrt(s[0])
+    excess, n = 0.0, 40
+    while excess <= 1e8:
+        n += 1
+        theta = np.outer(left, right)
+        excess = np.linalg.norm((X[:n] * theta).sum(axis=(1, 2))) / np.linalg.norm(y[:n])
+        Z, eta = gradient(X[:n], y[:n], theta), 6.0 / np.mean(X[:n] ** 2)
+        left, right = left - eta * Z @ right / (right @ right), right - eta * Z.T @ left / (left @ left)
+    model = ScaledGD(1, step_size=6.0, n_warmup=40)
+    with pytest.warns(ConvergenceWarning, match=f"diverged at row {n - 1} "):
+        model.partial_fit(X, y)
+    assert model.diverged_at_ == n - 1 < 100
+    np.testing.assert_allclose(model.coef_, theta, rtol=1e-5)
 
 
 def test_scaled_gd_waits_for_a_response_that_is_not_zero(rng):

@@ -34,8 +34,8 @@ class ScaledGD(MomentsRival):
     values of :math:`\frac{1}{n v} \sum_i y_i X_i`. A projection on a rank, which needs singular
     values in each step, is never made.
 
-    With d = d1 d2, memory is 8 d^2 bytes and does not grow. A sample costs d^2 flops, and each step one product with a
-    d x d matrix and r d more.
+    With d = d1 d2, memory is 12 d^2 bytes while the first d/2 samples are held as they are, then 8 d^2 and a buffer of
+    at most 256 samples. A sample costs d^2 flops, and each step one product with a d x d matrix and r d more.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ class ScaledGD(MomentsRival):
     n_samples_seen_ : int
         Samples seen.
     diverged_at_ : int or None
-        The sample, counted from zero, after which the estimate had become absurd; the one before it is kept.
+        The sample, counted from zero, after which predictions had become absurd: 10^8 times as large as responses, or
+        not finite. In a stream the estimate stays as it is then, so it is far too large; after ``fit`` it is zero.
     n_features_in_ : int
         d1 d2.
 

@@ -32,7 +32,7 @@ class SVP(MomentsRival):
     until that moves nothing, with P_r the projection on the r largest singular values. This is the offline reference
     for ``LowRankRegressor``, which takes a few such steps whenever a sample comes: SVP starts over instead.
 
-    With d = d1 d2, memory is 12 d^2 bytes and does not grow. A sample costs d^2 flops, and each call of
+    With d = d1 d2, memory is 12 d^2 bytes at most, as for ``ScaledGD``. A sample costs d^2 flops, and each call of
     ``partial_fit`` as many products with a d x d matrix as it takes iterations, about 20 to 100.
 
     Parameters
@@ -68,6 +68,8 @@ class SVP(MomentsRival):
         Iterations of the last solution.
     converged_ : bool
         Whether they settled.
+    diverged_ : bool
+        Whether they diverged instead; then the coefficients are zero, and a ConvergenceWarning tells.
     n_samples_seen_ : int
         Samples seen.
     n_features_in_ : int
@@ -81,7 +83,7 @@ class SVP(MomentsRival):
     step of 3/4.
 
     *Tuning*: none but r. Of float steps, those above 2 / (1 + delta) diverge; then ``coef_`` is zero, with a warning.
-    Every call starts over, so a later one may succeed, and ``diverged_at_`` stays None.
+    Every call starts over, so a later one may succeed: it is ``diverged_`` that tells, and ``diverged_at_`` stays None.
 
     *Departures*: the step that is found; a step in units of the data; the intercept. The authors stop when the
     loss is small, which it never is with noise.
@@ -127,6 +129,11 @@ class SVP(MomentsRival):
         self.tol = tol
         self.max_iter = max_iter
 
+    def _start(self, n_features: int) -> None:
+        super()._start(n_features)
+        self.rank_, self.step_size_ = int(self.rank), 0.0
+        self.converged_, self.diverged_ = True, False
+
     def _learn(self, X: Floats, y: Floats) -> int:
         self._summary.absorb(X, y)
         return len(y)
@@ -138,24 +145,27 @@ class SVP(MomentsRival):
         self._solve()
 
     def _solve(self) -> None:
-        self.rank_ = int(self.rank)
-        self.coef_, self.intercept_ = self._zeros(self._summary.n_features), 0.0
-        self.n_iter_, self.step_size_, self.converged_, diverged = 0, 0.0, True, False
-        for eta in self._steps():
-            rounds = DenseRounds(self._summary, Rank(self.rank_, self._shape), bool(self.fit_intercept), False)
+        """Solve. Until that is done, everything stays as it was: it may be interrupted."""
+        rank, coef, intercept = int(self.rank), self._zeros(self._summary.n_features), 0.0
+        n_iter, step, converged, diverged = 0, 0.0, True, False
+        for step in self._steps():
+            rounds = DenseRounds(self._summary, Rank(rank, self._shape), bool(self.fit_intercept), False)
             with one_blas_thread():
-                self.converged_, diverged = self._iterate(rounds, eta)
-            self.n_iter_, self.step_size_ = rounds.n_rounds, eta
+                converged, diverged = self._iterate(rounds, step)
+            n_iter = rounds.n_rounds
             if not diverged:
-                self.coef_, self.intercept_ = rounds.coef.copy(), float(rounds.intercept[0])
+                coef, intercept = rounds.coef.copy(), float(rounds.intercept[0])
                 break
+        self.coef_, self.intercept_, self.rank_ = coef, intercept, rank
+        self.n_iter_, self.step_size_, self.converged_, self.diverged_ = n_iter, step, converged, diverged
         if diverged:
-            warn_caller(
-                f"SVP diverged with a step of {self.step_size_:.3g}, so coef_ is zero. Use a smaller step_size, or "
-                "step_size='auto'.",
-                ConvergenceWarning,
+            remedy = (
+                "step_size='auto' tries none that is shorter; bring the entries of X to one scale."
+                if isinstance(self.step_size, str)
+                else "Use a smaller step_size, or step_size='auto'."
             )
-        elif not self.converged_:
+            warn_caller(f"SVP diverged with a step of {step:.3g}, so coef_ is zero. {remedy}", ConvergenceWarning)
+        elif not converged:
             warn_caller(
                 f"SVP did not settle within max_iter={self.max_iter} iterations. Increase max_iter or tol.",
                 ConvergenceWarning,
@@ -176,4 +186,5 @@ class SVP(MomentsRival):
             settled = rounds.settle(eta, 1, self.tol, 1)
             if rounds.tallies["overflows"] or (isinstance(self.step_size, str) and rounds.tallies["rises"]):
                 return False, True
-        return settled, self._worse_than_zero(rounds.coef, None if self.fit_intercept else 0.0)
+        worse = self._worse_than_zero(rounds.coef, None if self.fit_intercept else 0.0)
+        return settled and not worse, worse
