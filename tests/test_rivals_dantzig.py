@@ -157,6 +157,32 @@ def test_a_program_that_fails_leaves_the_estimate_and_is_told_once(rows, monkeyp
     assert np.any(model.fit(X, y).coef_ != before)
 
 
+def test_coefficients_that_overflow_are_noted_at_once(rng):
+    """However rows are cut: at 64 rows two columns of 1e-154 nearly agree; at 128 rows they are ordinary ones."""
+    x, e = rng.choice([-1.0, 1.0], (2, 64))
+    X = np.vstack([2e-154 * np.column_stack([x, x + 1e-4 * e]), rng.standard_normal((64, 2))])
+    y = np.append(9e150 * e, X[64:, 0])
+    for start, stop in ((0, 128), (0, 64), (63, 128)):
+        model = AdaptiveDantzig(2, penalty=0.0)
+        if start:
+            model.partial_fit(X[:start], y[:start])
+        with pytest.warns(ConvergenceWarning, match="diverged at row 63 .* Rescale"):
+            model.partial_fit(X[start:stop], y[start:stop])
+        assert model.diverged_at_ == 63
+        np.testing.assert_array_equal(model.coef_, 0.0)
+
+
+def test_a_probability_next_to_zero(rows):
+    X, y = rows
+    for delta in (5e-324, 1e-300):
+        nothing = AdaptiveDantzig(15, penalty=0.0, delta=delta).fit(X, y)
+        assert nothing.penalty_ == 0.0
+        np.testing.assert_allclose(nothing.coef_, np.linalg.lstsq(X[:256], y[:256], rcond=None)[0], atol=1e-6)
+        assert AdaptiveDantzig(15, delta=delta).fit(X, y).penalty_ == pytest.approx(
+            level(256, 15, 15, 0.5, 1.0, 1.0) * np.sqrt((np.log(256 * 15) - np.log(1e-280)) / np.log(256 * 15))
+        )
+
+
 def test_what_highs_says_of_impossible_programs():
     w, fault = adaptive_dantzig.dantzig(np.zeros((2, 2)), np.ones(2), 0.5)
     assert fault == "infeasible"

@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 # Failures of the linear program, in words.
 FAULTS = {2: "infeasible", 3: "unbounded"}
+# Smaller ones would make t d / delta overflow; the level, which goes with the root of its logarithm, hardly notices.
+SMALLEST_DELTA = 1e-280
 
 
 class AdaptiveDantzig(Rival):
@@ -42,7 +44,7 @@ class AdaptiveDantzig(Rival):
 
     A row costs O(d), and d^2 flops when its block is folded; a linear program with 2 d variables and d two-sided
     constraints is solved log2(T) times in T rows: about a second at d = 1000 where the solution is sparse, a minute
-    where it is dense because `penalty` is far too small. The state is 8 d^2 bytes.
+    where it is dense because `penalty` is far too small. The state is 8 d^2 bytes and a buffer of at most 256 rows.
 
     Parameters
     ----------
@@ -173,8 +175,8 @@ class AdaptiveDantzig(Rival):
     def _learn(self, X: Floats, y: Floats) -> int:
         last = self._next_solve(self._gram.n_samples)
         self._gram.absorb(self._seen(X), y)
-        if self._gram.n_samples == last:
-            self._solve()
+        if self._gram.n_samples == last and not self._solve():
+            return len(y) - 1
         return len(y)
 
     def _estimate(self) -> Floats:
@@ -191,24 +193,31 @@ class AdaptiveDantzig(Rival):
         np.put_along_axis(rows, hidden, 0.0, axis=1)
         return rows
 
-    def _solve(self) -> None:
+    def _solve(self) -> bool:
+        """Solve for the rows so far; False, and the estimate stays, if coefficients overflow."""
         gram, d, k0 = self._gram, self._gram.n_features, self._n_seen
         t = gram.n_samples
         self.n_solved_ += 1
-        self.penalty_ = self.penalty * sqrt(d * log(t * d / self.delta) / (t * k0)) * (self.noise + d / k0)
+        odds = t * d / max(float(self.delta), SMALLEST_DELTA)
+        self.penalty_ = self.penalty * sqrt(d * log(odds) / (t * k0)) * (self.noise + d / k0)
         # One unit for all columns and one for the response: the same program, of order one.
         largest, mean_square_y = float(gram.variance(centred=False).max()), gram.sum_squares_y / t
         if not (largest >= TINY and mean_square_y > 0.0):
             self._coef = np.zeros(d)
-            return
+            return True
         unit_x, unit_y = sqrt(largest), sqrt(mean_square_y)
         moments, cross = unbiased(gram.second_moment() / largest / t, gram.cross_moment() / unit_x / unit_y / t, k0)
         level = self.penalty_ / unit_x / unit_y
         w, fault = dantzig(moments, cross, level)
-        if not fault:
-            self._coef = unit_y / unit_x * Cardinality(int(self.sparsity)).project(w)
-        elif not self._fault:
-            self._fault = f"The linear program at {t} rows is {fault}."
+        if fault:
+            self._fault = self._fault or f"The linear program at {t} rows is {fault}."
+            return True
+        with np.errstate(over="ignore"):
+            coef = unit_y / unit_x * Cardinality(int(self.sparsity)).project(w)
+        if not np.isfinite(coef).all():
+            return False
+        self._coef = coef
+        return True
 
 
 def unbiased(moments: Floats, cross: Floats, n_seen: int) -> tuple[Floats, Floats]:
