@@ -436,7 +436,7 @@ def test_scaled_gd_stops_when_predictions_are_absurd(rng):
     u, s, vt = np.linalg.svd(np.einsum("n,nij->ij", y[:40], X[:40]) / (40 * np.mean(X[:40] ** 2)))
     left, right = u[:, 0] * np.sqrt(s[0]), vt[0] * np.sqrt(s[0])
     excess, n = 0.0, 40
-    while excess <= 1e8:
+    while excess <= ABSURD:
         n += 1
         theta = np.outer(left, right)
         excess = np.linalg.norm((X[:n] * theta).sum(axis=(1, 2))) / np.linalg.norm(y[:n])
