@@ -15,6 +15,7 @@ import thresher._memory
 from oracles import keep_rank
 from rival_contract import check_cuts, check_interrupt, check_saving, check_size
 from thresher import Gram, LowRankRegressor
+from thresher.kernels.single_rows import ABSURD
 from thresher.rivals import SVP, NuclearProximal, ScaledGD, svp
 from thresher.rivals.nuclear_proximal import shrink
 from thresher.rivals.scaled_gd import scaled_step
@@ -486,7 +487,8 @@ def test_nuclear_proximal_takes_the_steps_of_its_definition(rng, step_size):
     X[0] = 0.0
     theta = np.zeros((6, 3))
     for t in range(1, 41):
-        eta = (1.0 / np.sum(X[1] ** 2) if step_size == "auto" else 0.02) / (1.0 + t / 36.0)
+        longest = np.max(np.sum(X[:t] ** 2, axis=(1, 2)))
+        eta = (1.0 / max(longest, 1e-9) if step_size == "auto" else 0.02) / (1.0 + t / 36.0)
         if t > 1:
             target = theta - eta * (np.sum(X[t - 1] * theta) - y[t - 1]) * X[t - 1]
             u, s, vt = np.linalg.svd(target, full_matrices=False)

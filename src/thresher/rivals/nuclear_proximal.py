@@ -41,8 +41,8 @@ class NuclearProximal(MatrixRival):
     shape : tuple of int, optional
         Shape (d1, d2) of the matrices, if they are given as rows of d1 d2 numbers.
     step_size : float or "auto", default="auto"
-        eta_0. It diverges if eta_0 times the squared Frobenius norm of X exceeds two. ``"auto"`` is one over that of
-        the first sample that is not zero: this sample is then fitted exactly, but for the penalty.
+        eta_0. It diverges if eta_0 times the squared Frobenius norm of X exceeds two. ``"auto"`` is one over the
+        largest of these so far, so that no step overshoots.
     noise : float, default=1.0
         sigma, the standard deviation of the noise, times that of the entries of X if it is not one.
 
