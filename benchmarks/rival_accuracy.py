@@ -66,10 +66,10 @@ GRIDS = {
     "StreamingSparseRegression": grid(
         StreamingSparseRegression,
         penalty=[1.5, 2.0, 3.0, 4.0],
-        strong_convexity=[0.15, 0.3, 0.5, 0.8],
+        strong_convexity=[0.08, 0.15, 0.3, 0.5],
         average=[False, True],
     ),
-    "DebiasedSGD": grid(DebiasedSGD, step_size=[0.005, 0.01, 0.02, 0.04, 0.08], batch_size=[1, 10]),
+    "DebiasedSGD": grid(DebiasedSGD, step_size=[0.01, 0.02, 0.04, 0.08, 0.16], batch_size=[1, 10]),
     "DebiasedSGD, radar": grid(
         partial(DebiasedSGD, update="radar"), step_size=["auto", 0.01, 0.1, 1.0], radius=[1.0, 3.0], batch_size=[1, 10]
     ),
