@@ -65,8 +65,9 @@ GRIDS = {
     "AdaptiveDantzig": grid(AdaptiveDantzig, sparsity=[15, 20], penalty=[0.05, 0.1, 0.2]),
     "StreamingSparseRegression": grid(
         StreamingSparseRegression,
-        penalty=[1.5, 2.0, 3.0, 4.0],
-        strong_convexity=[0.08, 0.15, 0.3, 0.5],
+        penalty=[1.5, 2.0, 3.0],
+        strong_convexity=[0.15, 0.3, 0.5],
+        ridge=["auto", 250.0],
         average=[False, True],
     ),
     "DebiasedSGD": grid(DebiasedSGD, step_size=[0.01, 0.02, 0.04, 0.08, 0.16], batch_size=[1, 10]),
