@@ -91,6 +91,18 @@ GRIDS = {
     "CoSaMP": grid(CoSaMP, sparsity=[10, 12, 15, 20]),
 }
 
+# In colour, the same in both panels.
+HIGHLIGHTED = [
+    "SparseRegressor()",
+    "HTP",
+    "OHT, the paper's settings",
+    "AdaptiveDantzig",
+    "FTRLProximal",
+    "OnlineLasso",
+    "StreamingSparseRegression",
+    "OSLasso",
+]
+
 
 def label(method):
     return " ".join(repr(method).split())
@@ -125,7 +137,7 @@ def main():
         print(f"\n{design}:\n\n{found.to_markdown()}\n")
         for name, method in best.items():
             print(f"- {name}: `{label(method)}`, best of {len(GRIDS[name])}")
-        found.plot(ax=ax)
+        found.plot(highlight=HIGHLIGHTED, ax=ax)
         ax.set_title(design)
     figure.savefig(DOCS / "rivals.png", dpi=110)
 
