@@ -80,7 +80,7 @@ class ScaledGD(MomentsRival):
     n_samples_seen_ : int
         Samples seen.
     diverged_at_ : int or None
-        The sample, counted from zero, after which predictions had become absurd: 10^8 times as large as responses, or
+        The sample, counted from zero, after which predictions had become absurd: 10^4 times as large as responses, or
         not finite. In a stream the estimate stays as it is then, so it is far too large; after ``fit`` it is zero.
     n_features_in_ : int
         d1 d2.

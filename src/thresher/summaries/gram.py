@@ -316,25 +316,13 @@ class Gram:
             kernel.recentre(self._arrays)
         return moved
 
-    # -- several readers of the same rows ---------------------------------------------------------------
-
-    def twin(self) -> "Gram":
-        """A Gram that shares the d x d co-moments and the buffer with this one, and has O(d) sums of its own.
-
-        For those who want to take the rows of a block at their own pace: after the same rows, both are the same. Only
-        this one may fold them, after which the twin must `catch_up`.
-        """
-        result: Gram = object.__new__(Gram)
-        result._hold_rows = self._hold_rows
-        result.catch_up(self)
-        return result
-
     def catch_up(self, other: "Gram") -> None:
-        """Become a twin of the other as it is now."""
-        arrays = other._arrays
-        self._arrays = arrays._replace(
-            moments=arrays.moments.copy(), totals=arrays.totals.copy(), counts=arrays.counts.copy()
-        )
+        """Share co-moments and buffer with the other, which alone may fold, and copy its O(d) sums.
+
+        Both may then take the same rows, each at its own pace.
+        """
+        own = {name: getattr(other._arrays, name).copy() for name in ("moments", "totals", "counts")}
+        self._arrays = other._arrays._replace(**own)
 
     # -- summaries as values ---------------------------------------------------------------------------
 
