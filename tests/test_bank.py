@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from thresher import Gram, Rank
+from thresher._threads import one_blas_thread
 from thresher.rounds.bank import Bank
 from thresher.rounds.dense import DenseRounds
+from thresher.rounds.lockstep import Lockstep
 from thresher.rounds.sparse import SparseRounds
 
 
@@ -51,3 +53,38 @@ def test_matrices_in_a_bank(rng):
         gram = Gram(48, hold_rows=True)
         expected = alone(gram, DenseRounds(gram, Rank(r, (6, 8)), False, False), X, y, step, K, 30)
         np.testing.assert_array_equal(member.rounds.coef, expected.coef)
+
+
+@pytest.mark.parametrize(("shape", "tolerance"), [((6, 8), 1e-12), ((21, 20), 1e-8)])
+def test_matrices_in_lockstep_end_where_they_would_end_alone(rng, shape, tolerance):
+    """Products in float64 and, from 400 columns on, in float32; rows held, folded and shifted."""
+    d = shape[0] * shape[1]
+    X = rng.standard_normal((700, d))
+    X[400:] += 3.0  # the shift of the sums has to move
+    y = X @ np.outer(np.ones(shape[0]), rng.standard_normal(shape[1])).ravel() + rng.standard_normal(700)
+    settings = [(1, 0.0002, 4, 30), (2, 0.0001, 1, 0), (3, 0.0002, 7, 200)]
+    together = Lockstep(Gram(d, hold_rows=True), shape)
+    for setting in settings:
+        together.add(*setting)
+    with one_blas_thread():
+        for start in range(0, 700, 93):
+            together.absorb(X[start : start + 93], y[start : start + 93])
+    for i, (r, step, K, t0) in enumerate(settings):
+        gram = Gram(d, hold_rows=True)
+        with one_blas_thread():
+            expected = alone(gram, DenseRounds(gram, Rank(r, shape), False, False), X, y, step, K, t0).coef
+        assert np.abs(expected).max() > 0.01
+        np.testing.assert_allclose(together.coef(i), expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+def test_lockstep_at_the_ends_of_the_range(rng):
+    X, y = rng.standard_normal((300, 420)), rng.standard_normal(300)
+
+    def run(scale):
+        with one_blas_thread():
+            return Lockstep(Gram(420), (21, 20)).add(2, 0.01 / scale**2, 3).absorb(scale * X, y).coef(0) * scale
+
+    expected = run(1.0)
+    for power in (-60, 60):
+        found = run(10.0**power)
+        np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())

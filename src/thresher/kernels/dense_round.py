@@ -132,6 +132,42 @@ def estimate_stiffness(gram: GramArrays, blas: Any, state: DenseState, problem: 
 
 
 @compiled
+def find_gradient(gram: GramArrays, blas: Any, state: DenseState, problem: DenseProblem) -> None:
+    """The gradient where the estimate is, from scratch if need be."""
+    if state.flags[STALE] or state.numbers[PATH] > SINGLE_REACH * np.sqrt(size_of_estimate(state)):
+        refresh(gram, blas, state, problem)
+        state.tallies[N_REFRESHED] += 1
+    fill_gradient(gram, state, problem)
+
+
+@compiled
+def propose(state: DenseState, eta: float, problem: DenseProblem) -> bool:
+    """Where a step of that size leads, and the move there. False if that overflows."""
+    if not aim(state, eta):
+        state.tallies[N_OVERFLOWS] += 1
+        return False
+    state.tallies[N_FOLLOWED] += project(state, problem)
+    fill_move(state)
+    return True
+
+
+@compiled
+def accept(
+    state: DenseState, eta: float, length: float, fall: float, rise: float, automatic: bool, problem: DenseProblem
+) -> None:
+    """Take the step that was proposed, measured by `measure_move`."""
+    # Below that, a move is rounding, and so is what it does to the loss.
+    felt = length > RESTING * (RESTING * size_of_estimate(state))
+    if not automatic and felt and fall + 0.5 * rise > 1e-9 * abs(fall):
+        state.tallies[N_RISES] += 1
+    apply_move(state)
+    if problem.single:
+        state.numbers[PATH] += np.sqrt(length)
+    state.numbers[LAST_STEP] = eta
+    state.tallies[N_STEPS] += 1
+
+
+@compiled
 def run_round(gram: GramArrays, blas: Any, state: DenseState, steps: Floats, which: int, problem: DenseProblem) -> None:
     """One round on the rows absorbed so far: Algorithm 1, lines 4 to 6, with the K steps steps[which].
 
@@ -143,10 +179,7 @@ def run_round(gram: GramArrays, blas: Any, state: DenseState, steps: Floats, whi
         return
     fill_units(gram, state, problem)
     for step in range(steps.shape[1]):
-        if state.flags[STALE] or numbers[PATH] > SINGLE_REACH * np.sqrt(size_of_estimate(state)):
-            refresh(gram, blas, state, problem)
-            tallies[N_REFRESHED] += 1
-        fill_gradient(gram, state, problem)
+        find_gradient(gram, blas, state, problem)
         eta = steps[which, step]
         automatic = eta == 0.0
         if automatic:
@@ -158,12 +191,7 @@ def run_round(gram: GramArrays, blas: Any, state: DenseState, steps: Floats, whi
             # For groups the longest stable step, which exchanges them most easily, at the price of a second product
             # when it is rejected.
             eta = on_grid((1.0 if problem.by_rank else STABLE) / numbers[STIFFNESS])
-        while True:
-            if not aim(state, eta):
-                tallies[N_OVERFLOWS] += 1
-                break
-            tallies[N_FOLLOWED] += project(state, problem)
-            fill_move(state)
+        while propose(state, eta, problem):
             fill_product(gram, blas, state, problem)
             length, fall, rise = measure_move(gram, state, problem.centred)
             if not abs(fall) + rise < np.inf:
@@ -176,13 +204,5 @@ def run_round(gram: GramArrays, blas: Any, state: DenseState, steps: Floats, whi
                     numbers[WEIGHT_THEN] = 0.0
                 tallies[N_SHORTENED] += 1
                 continue
-            # Below that, a move is rounding, and so is what it does to the loss.
-            felt = length > RESTING * (RESTING * size_of_estimate(state))
-            if not automatic and felt and fall + 0.5 * rise > 1e-9 * abs(fall):
-                tallies[N_RISES] += 1
-            apply_move(state)
-            if problem.single:
-                numbers[PATH] += np.sqrt(length)
-            numbers[LAST_STEP] = eta
-            tallies[N_STEPS] += 1
+            accept(state, eta, length, fall, rise, automatic, problem)
             break

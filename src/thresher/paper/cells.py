@@ -18,7 +18,8 @@ class Method:
         Unique within the cell.
     kind : {"oht", "os_lasso", "default", "oracle"}
         Algorithm 1 with a projection of size `size`; least squares by gradient descent on the support of a
-        lasso; what this package does by default; least squares on the true support, or what it costs to know the rank.
+        lasso; what this package does by default; least squares that knows the true support, or the
+        true row and column spaces.
     times : tuple of int
         Rows seen, the batch among them.
     t0 : int

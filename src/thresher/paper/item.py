@@ -1,57 +1,18 @@
-"""What an item of the paper is: what it runs, how it is drawn, and what the paper claims about it."""
+"""What an item of the paper is: what it runs, how it is shown, and what the paper claims about it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.paper.cells import Cell, Method
+from thresher.paper.cells import Cell
+from thresher.paper.profiles import Profile
 from thresher.paper.running import Result
 
 Floats = NDArray[np.float64]
-
-STEPS = (1, 5, 10, 20)
-
-
-@dataclass(frozen=True)
-class Profile:
-    """How large the experiments are.
-
-    Parameters
-    ----------
-    name : str
-    n_rounds : int
-        T.
-    n_features, n_active : int
-        d and s* of the sparse experiments.
-    shape, rank : tuple of int, int
-        Of the coefficient matrix.
-    vector_seeds, matrix_seeds : int
-    """
-
-    name: str
-    n_rounds: int
-    n_features: int
-    n_active: int
-    shape: tuple[int, int]
-    rank: int
-    vector_seeds: int
-    matrix_seeds: int
-
-
-FULL = Profile("full", 10_000, 1000, 15, (50, 50), 5, 10, 3)
-QUICK = Profile("quick", 2000, 200, 15, (16, 16), 3, 3, 2)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What the paper says, in our words, and whether our runs bear it out."""
-
-    text: str
-    verdict: str  # "holds", "does not hold", or "holds with a change", which the evidence states
-    evidence: str
+Verdict = Literal["holds", "does not hold", "holds with a change"]
 
 
 class Results:
@@ -70,9 +31,89 @@ class Results:
         """Over seeds."""
         return float(np.median(self.errors(cell, method, t)))
 
-    def curve(self, cell: str, method: str, times: Sequence[int]) -> Floats:
-        """Seeds by times."""
-        return np.array([self.errors(cell, method, t) for t in times]).T
+    def line(self, cell: str, method: str, times: Sequence[int], shift: int = 0) -> "Line":
+        """Errors at times, drawn at these less `shift`; times at which there is none are left out."""
+        known = [t for t in times if (cell, method, t) in self._errors]
+        return Line([t - shift for t in known], np.array([self.errors(cell, method, t) for t in known]).T)
+
+
+class Line(NamedTuple):
+    """Errors, seeds by points, against x."""
+
+    x: Sequence[int]
+    errors: Floats
+
+    @property
+    def medians(self) -> Floats:
+        """Over seeds."""
+        return np.asarray(np.median(self.errors, axis=0))
+
+
+def level(x: Sequence[int], errors: Floats) -> Line:
+    """A line of errors that do not depend on x."""
+    return Line(x, np.tile(errors[:, None], len(x)))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One coordinate system with errors of several methods, on a logarithmic scale.
+
+    Parameters
+    ----------
+    title, xlabel : str
+    lines : mapping
+        By label.
+    log_x : bool
+    guide : float, optional
+        Slope of a line to compare with, on logarithmic axes.
+    printed : mapping
+        By label: numbers that the paper prints, at the same x.
+    """
+
+    title: str
+    xlabel: str
+    lines: Mapping[str, Line]
+    log_x: bool = False
+    guide: float | None = None
+    printed: Mapping[str, Sequence[float]] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Errors by method and column, beside those that the paper prints.
+
+    Parameters
+    ----------
+    caption : str
+    columns : sequence of str
+    rows : mapping
+        By method, an array of errors per column, one error per seed.
+    printed : mapping
+        By method, the paper's number per column; empty where the paper prints none.
+    beside : mapping
+        Errors of methods that have no columns.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    rows: Mapping[str, Sequence[Floats]]
+    printed: Mapping[str, Sequence[float]]
+    beside: Mapping[str, Floats]
+
+    def as_panel(self, x: Sequence[int], xlabel: str) -> Panel:
+        """The same as a picture; methods without columns are level lines."""
+        lines = {label: Line(x, np.array(errors).T) for label, errors in self.rows.items()}
+        lines |= {label: level(x, errors) for label, errors in self.beside.items()}
+        return Panel(self.caption, xlabel, lines, printed=self.printed)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, in our words, and whether our runs bear it out."""
+
+    text: str
+    verdict: Verdict
+    evidence: str
 
 
 @dataclass(frozen=True)
@@ -81,66 +122,27 @@ class Item:
 
     Parameters
     ----------
-    name, title : str
+    name, title, about : str
     cells : callable
         Cells for a profile.
-    draw : callable
-        Draws results into a matplotlib figure.
+    panels, tables : callable
+        What is shown, from results.
     claims : callable
         Verdicts from results.
     choices : tuple of str
         What we decided where the paper is silent, or contradicts itself.
-    printed : mapping
-        Numbers that the paper prints, by (method, column).
     """
 
     name: str
     title: str
+    about: str
     cells: Callable[[Profile], list[Cell]]
-    draw: Callable[[Results, Profile, Any], None]
+    panels: Callable[[Results, Profile], list[Panel]]
     claims: Callable[[Results, Profile], list[Claim]]
     choices: tuple[str, ...] = ()
-    printed: Mapping[tuple[str, str], float] = field(default_factory=dict, hash=False)
-    size: tuple[float, float] = (9.0, 3.6)
+    tables: Callable[[Results, Profile], list[Table]] = lambda results, profile: []
 
 
-def sparse_design(profile: Profile, **changes: Any) -> dict[str, Any]:
-    """The paper's weak signal with independent columns, or a variant of it."""
-    return {"matrix": False, "n_features": profile.n_features, "n_active": profile.n_active, "signal": 0.2, **changes}
-
-
-def matrix_design(profile: Profile, signal: float) -> dict[str, Any]:
-    """The paper's matrix sensing."""
-    return {"matrix": True, "shape": profile.shape, "rank": profile.rank, "signal": signal}
-
-
-def times(t0: int, n_rounds: int, n_points: int = 40) -> tuple[int, ...]:
-    """Row counts evenly spaced on a logarithmic scale, from the first round to the last."""
-    rounds = np.unique(np.geomspace(1, n_rounds, n_points).round().astype(int))
-    return tuple(int(t0 + t) for t in rounds)
-
-
-def oht(label: str, at: tuple[int, ...], t0: int, size: int, n_steps: int, step_size: float = 0.001) -> Method:
-    """Algorithm 1."""
-    return Method(label, "oht", at, t0, size, n_steps, step_size)
-
-
-def os_lasso(label: str, at: tuple[int, ...], t0: int, n_steps: int) -> Method:
-    """The paper's baseline, with its step size."""
-    return Method(label, "os_lasso", at, t0, 0, n_steps, 0.001)
-
-
-def beyond(at: tuple[int, ...], t0: int = 0) -> tuple[Method, ...]:
-    """What this package does by default, and the oracle."""
-    return Method("default", "default", at, t0), Method("oracle", "oracle", at)
-
-
-def slope(t: Sequence[int], errors: Floats) -> float:
-    """The exponent of a power law through medians over seeds, for the last nine tenths of the rows."""
-    late = np.asarray(t) >= 0.1 * t[-1]
-    return float(np.polyfit(np.log(np.asarray(t)[late]), np.log(np.median(errors, axis=0)[late]), 1)[0])
-
-
-def verdict(condition: bool) -> str:
+def verdict(condition: bool) -> Verdict:
     """In words."""
     return "holds" if condition else "does not hold"

@@ -1,6 +1,8 @@
 """A cell is run: rows go to all its methods block by block, and errors are noted at the times asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +14,8 @@ from thresher.estimators.sparse_regressor import SparseRegressor
 from thresher.paper.cells import Cell, Method
 from thresher.rivals.os_lasso import OSLasso
 from thresher.rounds.bank import Bank
-from thresher.rounds.dense import DenseRounds
+from thresher.rounds.dense import SINGLE_FROM, DenseRounds
+from thresher.rounds.lockstep import Lockstep
 from thresher.rounds.sparse import SparseRounds
 from thresher.sparsity.rank import Rank
 from thresher.streams.synthetic import LowRankStream, SparseLinearStream
@@ -35,76 +38,107 @@ class Result(NamedTuple):
 
 
 def run_cell(cell: Cell) -> list[Result]:
-    """Run all methods of a cell on its rows.
+    """Run all methods of a cell on its rows."""
+    return run_together([cell])[0]
 
-    Those of Algorithm 1 share one summary (`Bank`), so the moments are folded once however many there are. Memory does
-    not grow with the number of rows.
+
+def run_together(cells: Sequence[Cell]) -> list[list[Result]]:
+    """Run cells that see the same rows.
+
+    All methods of Algorithm 1 share one summary, so the moments are folded once however many there are; those of
+    matrices also share their products with the moments. Memory does not grow with the number of rows.
     """
-    parameters = dict(cell.design)
+    parameters = dict(cells[0].design)
     stream: Any = LowRankStream if parameters.pop("matrix") else SparseLinearStream
-    source = stream(**parameters, seed=cell.data_seed)
-    truth = source.coef
-    bank = Bank(Gram(truth.size, hold_rows=truth.ndim == 2))
-    learners = {method: _learner(method, bank, truth) for method in cell.methods}
-    results, n_seen, stops = [], 0, sorted({t for method in cell.methods for t in method.times})
+    source = stream(**parameters, seed=cells[0].data_seed)
+    shared = _Shared(source.coef)
+    learners = [[(method, *shared.learner(method)) for method in cell.methods] for cell in cells]
+    results: list[list[Result]] = [[] for _ in cells]
+    n_rows, n_seen = max(cell.n_rows for cell in cells), 0
+    stops = sorted({t for cell in cells for method in cell.methods for t in method.times})
     with one_blas_thread():
-        while n_seen < cell.n_rows:
+        while n_seen < n_rows:
             X, y = source.draw(BLOCK)
-            rows, start = X.reshape(BLOCK, -1), 0
-            while start < BLOCK and n_seen < cell.n_rows:
+            start = 0
+            while start < BLOCK and n_seen < n_rows:
                 stop = min(start + min(t for t in stops if t > n_seen) - n_seen, BLOCK)
-                bank.absorb(rows[start:stop], y[start:stop])
-                for learn, _ in learners.values():
-                    learn(X[start:stop], y[start:stop])
+                shared.absorb(X[start:stop].reshape(stop - start, -1), y[start:stop])
+                for method, learn, _ in chain.from_iterable(learners):
+                    if n_seen < method.times[-1]:
+                        learn(X[start:stop], y[start:stop])
                 n_seen += stop - start
                 start = stop
-                for method, (_, coef) in learners.items():
-                    if n_seen in method.times:
-                        error = float(((coef(n_seen) - truth) ** 2).sum())
-                        results.append(Result(cell.name, cell.seed, method.label, n_seen, error))
+                for cell, found, methods in zip(cells, results, learners, strict=True):
+                    for method, _, coef in methods:
+                        if n_seen in method.times:
+                            error = float(((coef() - source.coef) ** 2).sum())
+                            found.append(Result(cell.name, cell.seed, method.label, n_seen, error))
     return results
 
 
-def _learner(
-    method: Method, bank: Bank, truth: Floats
-) -> tuple[Callable[[Floats, Floats], object], Callable[[int], Floats]]:
-    """What a method does with new rows beyond those of the bank, and how to get its coefficients after t rows."""
-    shape = truth.shape
-    if method.kind == "oht":
-        bank.add(
-            (lambda gram: DenseRounds(gram, Rank(method.size, shape), False, False))
-            if truth.ndim == 2
-            else (lambda gram: SparseRounds(gram, method.size, False, False)),
-            method.step_size,
-            method.n_steps,
-            method.t0,
-        )
-        rounds = bank.members[-1].rounds
-        return _nothing, lambda t: rounds.coef.reshape(shape)
-    if method.kind == "oracle":
-        return _nothing, lambda t: _oracle(bank.gram, truth, t)
-    model: Any
-    if method.kind == "os_lasso":
-        model = OSLasso(method.t0, n_steps=method.n_steps, step_size=method.step_size)
-    else:
-        model = SparseRegressor(n_warmup=method.t0) if truth.ndim == 1 else LowRankRegressor(n_warmup=method.t0)
-    return model.partial_fit, lambda t: model.coef_
+class _Shared:
+    """What methods share that see the same rows."""
+
+    def __init__(self, truth: Floats) -> None:
+        self._truth = truth
+        self._gram = Gram(truth.size, hold_rows=truth.ndim == 2)
+        self._bank = Bank(self._gram)
+        # Side by side pays where products take longer than the calls between them.
+        self._lockstep = Lockstep(self._gram, truth.shape) if truth.ndim == 2 and truth.size >= SINGLE_FROM else None
+
+    def absorb(self, X: Floats, y: Floats) -> None:
+        """New rows, for all methods of Algorithm 1."""
+        (self._lockstep or self._bank).absorb(X, y)
+
+    def learner(self, method: Method) -> tuple[Callable[[Floats, Floats], object], Callable[[], Floats]]:
+        """What else a method does with new rows, and how to get its coefficients."""
+        model: Any
+        if method.kind == "oht":
+            return _nothing, self._algorithm_1(method)
+        if method.kind == "oracle":
+            return _nothing, lambda: _oracle(self._gram, self._truth)
+        if method.kind == "os_lasso":
+            model = OSLasso(method.t0, n_steps=method.n_steps, step_size=method.step_size)
+        elif self._truth.ndim == 1:
+            model = SparseRegressor(n_warmup=method.t0)
+        else:
+            model = LowRankRegressor(n_warmup=method.t0)
+        return model.partial_fit, lambda: model.coef_
+
+    def _algorithm_1(self, method: Method) -> Callable[[], Floats]:
+        shape, settings = self._truth.shape, (method.step_size, method.n_steps, method.t0)
+        if self._lockstep is not None:
+            return partial(self._lockstep.add(method.size, *settings).coef, self._lockstep.n_members - 1)
+
+        def new_rounds(gram: Gram) -> SparseRounds | DenseRounds:
+            if len(shape) == 2:
+                return DenseRounds(gram, Rank(method.size, shape), False, False)
+            return SparseRounds(gram, method.size, False, False)
+
+        rounds = self._bank.add(new_rounds, *settings).members[-1].rounds
+        return lambda: rounds.coef
 
 
 def _nothing(X: Floats, y: Floats) -> None:
     pass
 
 
-def _oracle(gram: Gram, truth: Floats, t: int) -> Floats:
-    """Least squares on the true support; for matrices, an error of the size that knowing the rank leaves.
+def _oracle(gram: Gram, truth: Floats) -> Floats:
+    """Least squares on the true support; for matrices, over the tangent space of the truth among those of its rank."""
+    coef = np.zeros(truth.size)
+    if truth.ndim == 1:
+        support = np.flatnonzero(truth)
+        coef[support] = np.linalg.lstsq(*gram.normal_equations(support, centred=False), rcond=None)[0]
+        return coef
+    moments, products = gram.normal_equations(np.arange(truth.size), centred=False)
+    basis = _tangents(truth)
+    coef = basis @ np.linalg.lstsq(basis.T @ moments @ basis, basis.T @ products, rcond=None)[0]
+    return coef.reshape(truth.shape)
 
-    r (d1 + d2 - r) free parameters cost as many times sigma^2 / t, with sigma = 1.
-    """
-    if truth.ndim == 2:
-        r, (d1, d2) = int(np.linalg.matrix_rank(truth)), truth.shape
-        excess = np.zeros_like(truth)
-        excess[0, 0] = np.sqrt(r * (d1 + d2 - r) / t)
-        return truth + excess
-    coef, support = np.zeros_like(truth), np.flatnonzero(truth)
-    coef[support] = np.linalg.lstsq(*gram.normal_equations(support, centred=False), rcond=None)[0]
-    return coef
+
+def _tangents(truth: Floats) -> Floats:
+    """An orthonormal basis of all U A' + B V', U and V being the singular vectors of the truth; one column each."""
+    r = int(np.linalg.matrix_rank(truth))
+    u, _, vt = np.linalg.svd(truth)
+    both = [np.outer(u[:, i], vt[j]).ravel() for i in range(len(u)) for j in range(len(vt)) if i < r or j < r]
+    return np.array(both).T

@@ -14,11 +14,11 @@ from typing import Any
 import joblib
 
 from thresher._checks import check_positive_integer
+from thresher._progress import Progress
 from thresher._threads import one_blas_thread
 from thresher._warnings import warn_caller
 from thresher.rivals._comparison import Comparison, Record
 from thresher.rivals._fingerprints import settings_of
-from thresher.rivals._progress import Progress
 from thresher.rivals._runs import Failure, Outcome, Plan, run
 from thresher.rivals._saved_records import SavedRecords
 

@@ -113,6 +113,11 @@ class DenseRounds(Progress):
     # -- where it stands -------------------------------------------------------------------------------
 
     @property
+    def state(self) -> DenseState:
+        """The arrays that rounds work on."""
+        return self._state
+
+    @property
     def coef(self) -> Floats:
         """The estimate: features by responses, or the matrix itself if the summary is a Gram. A live view."""
         theta = self._state.joined[: self.summary.n_features]

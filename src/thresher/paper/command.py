@@ -1,0 +1,68 @@
+"""The command that reproduces the paper."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from thresher.paper.items import ITEMS
+from thresher.paper.profiles import FULL, QUICK
+from thresher.paper.reproducing import cells_of, reproduce
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it; the result is the exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        import matplotlib  # noqa: F401  # before hours of computing, not after
+    except ImportError:
+        parser.error("pictures need matplotlib; install it with: pip install 'thresher[plot]'")
+    profile = QUICK if options.quick else FULL
+    if options.seeds is not None:
+        profile = replace(profile, vector_seeds=options.seeds, matrix_seeds=options.seeds)
+    items = [ITEMS[name] for name in options.only or ITEMS]
+    output = options.output or Path("reproduction") / profile.name
+    output.mkdir(parents=True, exist_ok=True)
+    n_cells = len(cells_of(items, profile))
+    print(f"{len(items)} figures and tables, {n_cells} cells, {profile.name} profile; everything goes to {output}/.")
+    try:
+        shown = reproduce(items, profile, output, options.jobs, progress=True)
+    except KeyboardInterrupt:
+        print(f"\nInterrupted. Finished cells are kept in {output}/cells; the same command goes on from there.")
+        return 130
+    for one in shown:
+        print(f"\n{one.item.name}: {one.item.title}")
+        for claim in one.claims:
+            print(f"  [{claim.verdict}] {claim.text}\n      {claim.evidence}")
+    print(f"\nReport: {output}/report.html")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m thresher.paper",
+        description="Compute the paper's figures and tables anew, and write a report. May be interrupted: it goes on "
+        "where it was.",
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes: a minute or two instead of an hour or two")
+    parser.add_argument(
+        "--seeds", type=_positive, metavar="N", help="seeds, instead of 10 for vectors and 3 for matrices"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=list(ITEMS),
+        metavar="NAME",
+        help=f"one of {', '.join(ITEMS)}; may be repeated",
+    )
+    parser.add_argument("--jobs", type=_positive, metavar="N", help="processes, instead of one per processor")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="directory, instead of reproduction/PROFILE")
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value

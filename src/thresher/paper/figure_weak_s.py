@@ -1,0 +1,97 @@
+"""Squared error after T rounds against the projection sparsity, weak signals."""
+
+import numpy as np
+
+from thresher.paper.cells import Cell, Method
+from thresher.paper.figure_weak_t0 import DESIGNS
+from thresher.paper.item import Claim, Item, Line, Panel, Results, Verdict, level, verdict
+from thresher.paper.profiles import STEPS, Profile
+from thresher.paper.trends import listed, ratio
+
+SIZES = (15, *range(20, 101, 10))
+T0 = 100
+FEW = 30
+# Within a quarter.
+ALIKE = 1.25
+
+
+def cells(profile: Profile) -> list[Cell]:
+    """One per design and seed."""
+    at = (T0 + profile.n_rounds,)
+    methods: list[Method] = [profile.oht(f"OHT K={K} s={s}", at, T0, s, K) for s in SIZES for K in STEPS]
+    methods += profile.beyond(at)
+    return [
+        Cell(f"weak-s {design}", profile.sparse_design(correlation=rho), seed, tuple(methods))
+        for design, rho in DESIGNS.items()
+        for seed in range(profile.vector_seeds)
+    ]
+
+
+def panels(results: Results, profile: Profile) -> list[Panel]:
+    """One per design."""
+    found, end = [], T0 + profile.n_rounds
+    for design in DESIGNS:
+        cell = f"weak-s {design}"
+        lines = {
+            f"OHT K={K}": Line(SIZES, np.array([results.errors(cell, f"OHT K={K} s={s}", end) for s in SIZES]).T)
+            for K in STEPS
+        }
+        lines |= {label: level(SIZES, results.errors(cell, label, end)) for label in ("default", "oracle")}
+        found.append(Panel(design, "projection sparsity s", lines))
+    return found
+
+
+def claims(results: Results, profile: Profile) -> list[Claim]:
+    """More steps help while s is small, and five are as good as twenty."""
+    found = []
+    few = np.array(SIZES) <= FEW
+    for panel in panels(results, profile):
+        lines = {K: panel.lines[f"OHT K={K}"] for K in STEPS}
+        gains = np.array([ratio(lines[1], lines[K]) for K in STEPS[1:]])
+        least = gains.min(axis=0)
+        up_to = [s for s, all_above in zip(SIZES, np.logical_and.accumulate(least > 1.0), strict=True) if all_above]
+        judged: Verdict = "does not hold"
+        if up_to:
+            judged = "holds" if up_to[-1] >= FEW else "holds with a change"
+        found.append(
+            Claim(
+                f"{panel.title}: K = 5, 10, 20 beat K = 1 for s up to {FEW}.",
+                judged,
+                "Error of K = 1 over that of the worst of the three: "
+                + listed({s: float(g) for s, g in zip(SIZES, least, strict=True) if s <= FEW}, "s")
+                + (f". The change: for s up to {up_to[-1]}." if judged == "holds with a change" else "."),
+            )
+        )
+        many = gains[:, ~few]
+        if "Toeplitz" in panel.title:
+            text, holds = "K = 5, 10, 20 are slightly better than K = 1", bool((many > 1.0).all())
+        else:
+            text, holds = "all K are alike", bool((np.abs(np.log(many)) < np.log(ALIKE)).all())
+        found.append(
+            Claim(
+                f"{panel.title}: for s above {FEW}, {text}.",
+                verdict(holds),
+                f"Error of K = 1 over that of K = 5, 10, 20: {many.min():.2f} to {many.max():.2f}.",
+            )
+        )
+        apart = np.array([ratio(lines[5], lines[K]) for K in STEPS[2:]])
+        found.append(
+            Claim(
+                f"{panel.title}: K = 5, 10 and 20 are alike.",
+                verdict(bool((np.abs(np.log(apart)) < np.log(ALIKE)).all())),
+                f"Error of K = 5 over that of K = 10, 20: {apart.min():.2f} to {apart.max():.2f} over all s.",
+            )
+        )
+    return found
+
+
+ITEM = Item(
+    "figure-weak-s",
+    "Error against the projection sparsity",
+    f"A batch of {T0} rows, then T rounds; weak signals with 15 nonzero coefficients. The default chooses s by itself, "
+    "so its line is level.",
+    cells,
+    panels,
+    claims,
+    choices=("Methods are compared seed by seed, by the median of their ratio. Alike means within a quarter.",),
+)

@@ -1,0 +1,247 @@
+"""One HTML file with everything in it: pictures, tables, verdicts, settings."""
+
+import base64
+import html
+import os
+import platform
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import __version__
+from thresher.paper.drawing import as_svg
+from thresher.paper.item import Claim, Item, Panel, Results, Table, Verdict
+from thresher.paper.profiles import Profile
+from thresher.paper.store import Finished
+
+Floats = NDArray[np.float64]
+
+QUICK_LABEL = (
+    "This is the quick profile: smaller sizes, fewer rounds and fewer seeds than the paper's. It shows that everything "
+    "works; its figures are not those of the paper's experiments."
+)
+
+PLURALS: dict[Verdict, str] = {
+    "holds": "hold",
+    "holds with a change": "hold with a change",
+    "does not hold": "do not hold",
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of an item."""
+
+    item: Item
+    panels: list[Panel]
+    tables: list[Table]
+    claims: list[Claim]
+    finished: list[Finished]
+
+
+def show(item: Item, results: Results, profile: Profile, finished: dict[str, Finished]) -> Shown:
+    """Evaluate an item."""
+    return Shown(
+        item,
+        item.panels(results, profile),
+        item.tables(results, profile),
+        item.claims(results, profile),
+        [finished[cell.digest] for cell in item.cells(profile)],
+    )
+
+
+def report(shown: Sequence[Shown], profile: Profile) -> str:
+    """The page."""
+    style = files("thresher.paper").joinpath("report.css").read_text()
+    body = "\n".join(
+        [_head(shown, profile), _overview(shown), *(_section(one, profile) for one in shown), _foot(profile)]
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>Online generalized sparse regression, reproduced</title>\n<style>\n{style}</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _head(shown: Sequence[Shown], profile: Profile) -> str:
+    every = {one.cell.digest: one for item in shown for one in item.finished}
+    finished = list(every.values())
+    seeds = {kind: len({one.cell.seed for one in some}) for kind, some in _kinds(finished).items()}
+    facts = {
+        "Profile": f"{profile.name}: T = {profile.n_rounds:,} rounds, d = {profile.n_features:,} features, "
+        f"matrices of {profile.shape[0]} x {profile.shape[1]}",
+        "Seeds": ", ".join(f"{n} for {kind}" for kind, n in seeds.items()),
+        "Computing": "; ".join(
+            f"{kind} {_minutes(wall(some))} of wall time" for kind, some in _kinds(finished).items()
+        ),
+        "Machine": f"{_processor()}, {os.cpu_count()} processors, {platform.system()}",
+        "Software": f"thresher {__version__}, Python {platform.python_version()}, "
+        + ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "numba")),
+        "Computed": f"{_day(min(one.began for one in finished))} to {_day(max(one.ended for one in finished))}",
+    }
+    label = "" if profile.is_full else f'<p class="label">{QUICK_LABEL}</p>'
+    return (
+        "<h1>Online generalized sparse regression, reproduced</h1>\n"
+        "<p>The figures and tables of <em>Online Generalized Sparse Regression: How Does Overparametrization "
+        "Help?</em> (Yang and Sun, 2026), computed anew. Lines are medians over seeds, bands run from the lower to the "
+        "upper quartile, and errors are squared distances to the true coefficients. Claims are the paper's in our "
+        "words, and each verdict is computed from the results shown with it. Beyond the paper, every figure has what "
+        "this package does by default with nothing set, and an oracle that is told what is to be found.</p>\n"
+        f"{label}\n{_definitions(facts)}"
+    )
+
+
+def _overview(shown: Sequence[Shown]) -> str:
+    rows = []
+    for one in shown:
+        counts = Counter(claim.verdict for claim in one.claims)
+        badges = " ".join(
+            _badge(verdict, f"{counts[verdict]} {verdict if counts[verdict] == 1 else plural}")
+            for verdict, plural in PLURALS.items()
+            if counts[verdict]
+        )
+        rows.append(f'<tr><td><a href="#{one.item.name}">{_text(one.item.title)}</a></td><td>{badges}</td></tr>')
+    return (
+        '<table class="overview">\n<thead><tr><th>Figure or table</th><th>Claims</th></tr></thead>\n<tbody>\n'
+        + "\n".join(rows)
+        + "\n</tbody>\n</table>"
+    )
+
+
+def _section(one: Shown, profile: Profile) -> str:
+    item = one.item
+    pictures = "\n".join(_picture(item, panel) for panel in one.panels)
+    claims = "\n".join(
+        f"<li>{_badge(claim.verdict, claim.verdict)}{_text(claim.text)}"
+        f'<span class="evidence">{_text(claim.evidence)}</span></li>'
+        for claim in one.claims
+    )
+    choices = "".join(f"<li>{_text(choice)}</li>" for choice in item.choices)
+    return "\n".join(
+        [
+            f'<section id="{item.name}">',
+            f"<h2><small>{item.name}</small>{_text(item.title)}</h2>",
+            f"<p>{_text(item.about)}</p>",
+            *(_table(table) for table in one.tables),
+            f'<div class="panels">\n{pictures}\n</div>',
+            f'<h3>What the paper says, and what we find</h3>\n<ul class="claims">\n{claims}\n</ul>',
+            f"<h3>Our choices</h3>\n<ul>{choices}</ul>" if choices else "",
+            f"<details><summary>Settings, seeds, time</summary>{_definitions(_settings(one, profile))}</details>",
+            "</section>",
+        ]
+    )
+
+
+def _picture(item: Item, panel: Panel) -> str:
+    data = base64.b64encode(as_svg(panel)).decode()
+    scale = "logarithmic axes" if panel.log_x else "errors on a logarithmic axis"
+    alt = f"{item.title}: {panel.title}. Squared error against {panel.xlabel}, {scale}, for {', '.join(panel.lines)}."
+    return f'<img src="data:image/svg+xml;base64,{data}" alt="{_text(alt)}" width="442" height="374">'
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{_text(column)}</th>" for column in table.columns)
+    rows = []
+    for label, columns in table.rows.items():
+        printed = table.printed.get(label, [None] * len(columns))
+        cells = "".join(_entry(errors, number) for errors, number in zip(columns, printed, strict=True))
+        rows.append(f"<tr><th>{_text(label)}</th>{cells}</tr>")
+    beside = "; ".join(f"{label} {_median_and_range(errors)}" for label, errors in table.beside.items())
+    note = ", in brown the paper's number" if table.printed else ""
+    return (
+        f'<div class="scroll"><table>\n<caption>{_text(table.caption)}</caption>\n'
+        f"<thead><tr><th></th>{head}</tr></thead>\n<tbody>\n{chr(10).join(rows)}\n</tbody>\n</table></div>\n"
+        f'<p class="muted">Medians over seeds, below them quartiles{note}. {_text(beside)}.</p>'
+    )
+
+
+def _entry(errors: Floats, printed: float | None) -> str:
+    low, middle, high = np.quantile(errors, [0.25, 0.5, 0.75])
+    below = f'<span class="printed">{printed:.3g}</span>' if printed is not None else ""
+    return f"<td>{middle:.3g}<span>{low:.2g}&ndash;{high:.2g}</span>{below}</td>"
+
+
+def _median_and_range(errors: Floats) -> str:
+    return f"{np.median(errors):.3g} ({errors.min():.2g} to {errors.max():.2g})"
+
+
+def _settings(one: Shown, profile: Profile) -> dict[str, str]:
+    facts: dict[str, str] = {}
+    for finished in one.finished:
+        cell = finished.cell
+        design = ", ".join(f"{name} = {value}" for name, value in cell.design.items() if name != "matrix")
+        oht = [method for method in cell.methods if method.kind == "oht"]
+        method = [
+            f"{symbol} = {', '.join(f'{value:g}' for value in sorted({getattr(m, name) for m in oht}))}"
+            for symbol, name in (("t0", "t0"), ("s", "size"), ("K", "n_steps"), ("eta", "step_size"))
+            if oht
+        ]
+        facts[cell.name] = "; ".join([design, *method, f"{cell.n_rows:,} rows"])
+    facts["seeds"] = ", ".join(
+        f"{kind}: 0 to {max(f.cell.seed for f in some)}" for kind, some in _kinds(one.finished).items()
+    )
+    facts["time"] = f"{_minutes(sum(f.ended - f.began for f in one.finished))} of processor time"
+    return facts
+
+
+def _foot(profile: Profile) -> str:
+    command = "make reproduce" if profile.is_full else "make reproduce-quick"
+    rows = "The rows of every run follow from its settings and its seed."
+    return f'<p class="muted">Made by <code>{command}</code>. {rows}</p>'
+
+
+def _kinds(finished: Sequence[Finished]) -> dict[str, list[Finished]]:
+    both = {
+        "vectors": [one for one in finished if not one.cell.design["matrix"]],
+        "matrices": [one for one in finished if one.cell.design["matrix"]],
+    }
+    return {kind: some for kind, some in both.items() if some}
+
+
+def wall(finished: Sequence[Finished]) -> float:
+    """Seconds during which at least one of these was computed."""
+    total, until = 0.0, 0.0
+    for one in sorted(finished, key=lambda one: one.began):
+        total += max(0.0, one.ended - max(until, one.began))
+        until = max(until, one.ended)
+    return total
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90.0 else f"{seconds / 60.0:.0f} min"
+
+
+def _day(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _definitions(facts: dict[str, str]) -> str:
+    return (
+        '<dl class="facts">\n'
+        + "\n".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts.items())
+        + "\n</dl>"
+    )
+
+
+def _badge(verdict: str, text: str) -> str:
+    return f'<span class="verdict {verdict.replace(" ", "-")}">{_text(text)}</span>'
+
+
+def _text(value: str) -> str:
+    return html.escape(value)

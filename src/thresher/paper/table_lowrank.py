@@ -1,0 +1,83 @@
+"""Squared error after T rounds, low rank, by projection rank."""
+
+import numpy as np
+
+from thresher.paper.cells import Cell
+from thresher.paper.item import Claim, Item, Panel, Results, Table, verdict
+from thresher.paper.lowrank import CHOICES, SCALES, T0, batch_cell, batch_cells, beyond_cell, beyond_cells, ranks
+from thresher.paper.profiles import STEPS, Profile
+from thresher.paper.trends import listed, slope, stalls
+
+PRINTED = {
+    "OHT K=1": (10.8453, 5.6856, 0.0546, 0.1265, 0.1848, 0.2395),
+    "OHT K=5": (10.8447, 5.6460, 0.0508, 0.1357, 0.1968, 0.2499),
+    "OHT K=10": (10.8367, 5.6276, 0.0503, 0.1367, 0.1958, 0.2451),
+    "OHT K=20": (10.8299, 5.2613, 0.0499, 0.1350, 0.1990, 0.2516),
+}
+
+
+def cells(profile: Profile) -> list[Cell]:
+    """Those of all ranks."""
+    return batch_cells(profile, ranks(profile)) + beyond_cells(profile)
+
+
+def tables(results: Results, profile: Profile) -> list[Table]:
+    """One per scale."""
+    found, end = [], T0 + profile.n_rounds
+    for scale in SCALES:
+        rows = {
+            f"OHT K={K}": [results.errors(batch_cell(scale, s), f"OHT K={K}", end) for s in ranks(profile)]
+            for K in STEPS
+        }
+        beside = {label: results.errors(beyond_cell(scale), label, end) for label in ("default", "oracle")}
+        printed = PRINTED if profile.is_full and scale == "as tabulated" else {}
+        found.append(Table(scale, [f"s = {s}" for s in ranks(profile)], rows, printed, beside))
+    return found
+
+
+def panels(results: Results, profile: Profile) -> list[Panel]:
+    """The tables, drawn."""
+    return [table.as_panel(ranks(profile), "projection rank s") for table in tables(results, profile)]
+
+
+def claims(results: Results, profile: Profile) -> list[Claim]:
+    """Too small a rank does not converge; too large a one costs in proportion."""
+    found = []
+    *below, right, _, _, largest = ranks(profile)
+    at = profile.times(T0, profile.n_rounds)
+    for scale, table in zip(SCALES, tables(results, profile), strict=True):
+        medians = {K: dict(zip(ranks(profile), map(np.median, table.rows[f"OHT K={K}"]), strict=True)) for K in STEPS}
+        for s in below:
+            lines = {K: results.line(batch_cell(scale, s), f"OHT K={K}", at) for K in STEPS}
+            stuck = {K: float(medians[K][s] / medians[K][right]) for K in STEPS}
+            found.append(
+                Claim(
+                    f"{scale}: with s = {s}, below the rank of the truth, it does not converge.",
+                    verdict(all(map(stalls, lines.values()))),
+                    f"Error over that at s = {right}: {listed(stuck)}; at the end it falls like t to the power of "
+                    f"{listed({K: slope(line) for K, line in lines.items()})}.",
+                )
+            )
+        cost = {K: float(medians[K][largest] / medians[K][right]) for K in STEPS}
+        own = ", ".join(f"{PRINTED[f'OHT K={K}'][-1] / PRINTED[f'OHT K={K}'][2]:.2f}" for K in STEPS)
+        found.append(
+            Claim(
+                f"{scale}: the error at s = {largest} is about four times that at s = {right}: linear in s.",
+                verdict(all(2.5 < factor < 5.5 for factor in cost.values())),
+                f"Error at s = {largest} over that at s = {right}: {listed(cost)}."
+                + (f" In the paper's own table it is {own}." if profile.is_full else ""),
+            )
+        )
+    return found
+
+
+ITEM = Item(
+    "table-lowrank",
+    "Low rank: error by projection rank",
+    f"Matrix sensing with a batch of {T0} rows, then T rounds.",
+    cells,
+    panels,
+    claims,
+    choices=(*CHOICES, "The paper's numbers are of a single draw."),
+    tables=tables,
+)

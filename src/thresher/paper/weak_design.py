@@ -1,0 +1,42 @@
+"""Error against rounds with weak signals, for one correlation of the columns."""
+
+from thresher.paper.against_rounds import LABELS, batch_cells, batch_panels, last
+from thresher.paper.cells import Cell
+from thresher.paper.item import Claim, Item, Panel, Results, Verdict
+from thresher.paper.profiles import Profile
+
+
+def weak_design(name: str, title: str, rho: float) -> Item:
+    """The figure of a Toeplitz design, which with rho = 0 is that of independent columns."""
+
+    def cells(profile: Profile) -> list[Cell]:
+        return batch_cells(profile, name, profile.sparse_design(correlation=rho))
+
+    def panels(results: Results, profile: Profile) -> list[Panel]:
+        return batch_panels(results, profile, name)
+
+    def claims(results: Results, profile: Profile) -> list[Claim]:
+        found = []
+        for panel in panels(results, profile):
+            ends = last(panel.lines, LABELS)
+            ours = {label: end for label, end in ends.items() if label.startswith("OHT")}
+            theirs = {label: end for label, end in ends.items() if not label.startswith("OHT")}
+            best = min(theirs.values())
+            judged: Verdict = "holds" if max(ours.values()) < best else "does not hold"
+            found.append(
+                Claim(
+                    f"{title}, {panel.title}: Algorithm 1 beats OS_LASSO with any K.",
+                    judged,
+                    "After the last round: " + ", ".join(f"{label} {end:.3g}" for label, end in ends.items()) + ".",
+                )
+            )
+        return found
+
+    return Item(
+        name,
+        f"Error against rounds: weak signals, {title}",
+        "Batches of 100 and 500 rows, then T rounds; s = 50.",
+        cells,
+        panels,
+        claims,
+    )
