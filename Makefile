@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench format clean
+.PHONY: demo test bench reproduce reproduce-quick check-report format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -19,6 +19,20 @@ test: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/sparse_rounds.py
 	$(BIN)/python benchmarks/matrix_rounds.py
+
+# The paper's figures and tables, in reproduction/full/report.html. It may be interrupted, and goes on where it was.
+reproduce: $(VENV)/.installed
+	$(BIN)/python -m thresher.paper
+
+reproduce-quick: $(VENV)/.installed
+	$(BIN)/python -m thresher.paper --quick
+	$(BIN)/pytest checks/test_quick_reproduction.py
+
+# The saved report and the quick one in a headless Chromium, which is installed if need be (Debian, as root).
+check-report: $(VENV)/.installed
+	command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	$(BIN)/pytest checks/test_report_in_browser.py
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

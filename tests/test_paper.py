@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from oracles import algorithm_1, last, matrix_algorithm_1
+from thresher import cli
 from thresher._progress import Progress
-from thresher.paper import figure_weak_s, figure_weak_t0, runner, store, table_lowrank, table_sparse
+from thresher.paper import command, figure_weak_s, figure_weak_t0, runner, store, table_lowrank, table_sparse
 from thresher.paper.cells import Cell, Method
 from thresher.paper.command import main
 from thresher.paper.item import Line, Results
@@ -30,6 +31,17 @@ from thresher.paper.trends import converges, is_inverse, ratio, slope, stalls
 from thresher.rivals import OSLasso
 from thresher.streams.synthetic import LowRankStream, SparseLinearStream
 
+TINY = replace(
+    QUICK,
+    n_rounds=60,
+    n_rounds_matrix_free=100,
+    n_features=110,
+    shape=(8, 8),
+    batches=(20, 150, 400),
+    n_points=6,
+    vector_seeds=2,
+    matrix_seeds=1,
+)
 SPARSE = {"matrix": False, "n_features": 30, "n_active": 4, "signal": 1.0, "correlation": 0.5}
 
 
@@ -281,23 +293,11 @@ def test_killed_or_interrupted_it_goes_on_where_it_was(tmp_path):
 
 def test_report_holds_everything_and_nothing_outside(tmp_path):
     """From cells to files, at sizes that take a moment."""
-    profile = replace(
-        QUICK,
-        n_rounds=60,
-        n_features=110,
-        batches=(20, 150, 400),
-        n_points=6,
-        vector_seeds=2,
-        n_rounds_matrix_free=100,
-        shape=(8, 8),
-        rank=3,
-        matrix_seeds=1,
-    )
-    items = [ITEMS[name] for name in ("table-sparse", "figure-lowrank-free-initial")]
-    shown = reproduce(items, profile, tmp_path, n_jobs=1)
+    items = [ITEMS[name] for name in ("table-sparse", "figure-free-initial")]
+    shown = reproduce(items, TINY, tmp_path, n_jobs=1)
     page = (tmp_path / "report.html").read_text()
     assert "quick profile" in page
-    assert page.count("<img ") == sum(len(one.panels) for one in shown) == 10
+    assert page.count("<img ") == sum(len(one.panels) for one in shown) == 4
     assert "http" not in re.sub(r"base64,[^\"]*", "", page)
     for one in shown:
         assert all(html.escape(claim.text) in page for claim in one.claims)
@@ -311,7 +311,7 @@ def test_report_holds_everything_and_nothing_outside(tmp_path):
     ]
     np.testing.assert_array_equal(picked, table.rows["OHT K=5"][2])
     content = (tmp_path / "results.csv.gz").read_bytes()
-    reproduce(items, profile, tmp_path, n_jobs=1)
+    reproduce(items, TINY, tmp_path, n_jobs=1)
     assert (tmp_path / "results.csv.gz").read_bytes() == content
 
 
@@ -331,8 +331,32 @@ def test_wall_time_counts_what_runs_side_by_side_once():
 
 
 def test_command_refuses_what_it_does_not_know(capsys):
-    for arguments, message in ((["--only", "figure-9"], "figure-9"), (["--seeds", "0"], "at least 1")):
+    for arguments, message in (
+        (["reproduce", "--only", "figure-9"], "figure-9"),
+        (["reproduce", "--seeds", "0"], "at least 1"),
+        (["redo"], "redo"),
+    ):
         with pytest.raises(SystemExit) as error:
-            main(arguments)
+            cli.main(arguments)
         assert error.value.code == 2
         assert message in capsys.readouterr().err
+
+
+def test_command_writes_a_report_and_says_what_holds(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "QUICK", TINY)
+    assert cli.main(["reproduce", "--quick", "--seeds", "1", "--jobs", "1", "--only", "figure-free-initial"]) == 0
+    out, err = capsys.readouterr()
+    assert "[holds]" in out or "[does not hold]" in out
+    assert "1 of 1: figure-free-initial seed=0" in err
+    assert (tmp_path / "reproduction" / "quick" / "report.html").exists()
+
+
+def test_command_says_how_to_go_on_when_interrupted(tmp_path, capsys, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run_together", interrupt)
+    monkeypatch.setattr(command, "QUICK", TINY)
+    assert main(["--quick", "--jobs", "1", "--only", "rates", "--output", str(tmp_path)]) == 130
+    assert "same command goes on" in capsys.readouterr().out

@@ -10,9 +10,9 @@ from thresher.paper.profiles import FULL, QUICK
 from thresher.paper.reproducing import cells_of, reproduce
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m thresher.paper") -> int:
     """Run it; the result is the exit status."""
-    parser = _parser()
+    parser = _parser(prog)
     options = parser.parse_args(arguments)
     try:
         import matplotlib  # noqa: F401  # before hours of computing, not after
@@ -39,9 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m thresher.paper",
+        prog=prog,
         description="Compute the paper's figures and tables anew, and write a report. May be interrupted: it goes on "
         "where it was.",
     )

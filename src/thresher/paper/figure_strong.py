@@ -31,9 +31,9 @@ def claims(results: Results, profile: Profile) -> list[Claim]:
         ours = min(ends[label] for label in LABELS if label.startswith("OHT"))
         theirs = panel.lines["OS_LASSO K=20"].errors[:, -1]
         n_good = int((theirs <= COMPARABLE * ours).sum())
-        judged: Verdict = "holds with a change" if n_good and np.median(theirs) > COMPARABLE * ours else "does not hold"
-        if np.median(theirs) <= COMPARABLE * ours:
-            judged = "holds"
+        judged: Verdict = "does not hold"
+        if 2 * n_good > len(theirs):
+            judged = "holds" if n_good >= 0.9 * len(theirs) else "holds with a change"
         found.append(
             Claim(
                 f"Strong signals, {panel.title}: OS_LASSO does about as well as Algorithm 1.",
@@ -41,7 +41,7 @@ def claims(results: Results, profile: Profile) -> list[Claim]:
                 f"After the last round {n_good} of {len(theirs)} runs of OS_LASSO K = 20 are within {COMPARABLE} times "
                 f"the best median of Algorithm 1 ({ours:.3g}) or better; they range from {theirs.min():.3g} to "
                 f"{theirs.max():.3g}, with a median of {np.median(theirs):.3g}."
-                + (" The change: in those runs only." if judged == "holds with a change" else ""),
+                + (" The change: in most runs, not in all." if judged == "holds with a change" else ""),
             )
         )
     return found
