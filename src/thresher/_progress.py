@@ -16,16 +16,24 @@ class Progress:
         None shows something on terminals only.
     done, total : float, optional
         The same in units of work, where runs differ in length.
+    pace : float, optional
+        Seconds per unit of work, as far as is known before the first run is done.
     """
 
     def __init__(
-        self, n_done: int, n_runs: int, wanted: bool | None, done: float | None = None, total: float | None = None
+        self,
+        n_done: int,
+        n_runs: int,
+        wanted: bool | None,
+        done: float | None = None,
+        total: float | None = None,
+        pace: float | None = None,
     ) -> None:
         terminal = sys.stderr.isatty()
         self._n_done, self._n_runs = n_done, n_runs
         self._done = float(n_done if done is None else done)
         self._total = float(n_runs if total is None else total)
-        self._first, self._start = self._done, time.monotonic()
+        self._first, self._start, self._pace = self._done, time.monotonic(), pace
         self._bar: Any = None
         self._lines = terminal if wanted is None else wanted
         if self._lines and terminal:
@@ -38,11 +46,13 @@ class Progress:
             self._task = self._bar.add_task(
                 "starting", total=self._total, completed=self._done, runs=self._runs, left=self._left()
             )
+        elif self._lines and self._pace is not None and self._done < self._total:
+            print(f"{self._runs}{self._left()}", file=sys.stderr, flush=True)
         return self
 
-    def advance(self, what: str, work: float = 1.0) -> None:
-        """One more run is done."""
-        self._n_done += 1
+    def advance(self, what: str, work: float = 1.0, n_runs: int = 1) -> None:
+        """One more run is done, or several."""
+        self._n_done += n_runs
         self._done += work
         if self._bar is not None:
             self._bar.update(self._task, advance=work, description=what, runs=self._runs, left=self._left())
@@ -55,10 +65,11 @@ class Progress:
 
     def _left(self) -> str:
         """How long the rest takes at the pace so far."""
-        if self._done <= self._first or self._done >= self._total:
+        if self._done > self._first:
+            self._pace = (time.monotonic() - self._start) / (self._done - self._first)
+        if self._pace is None or self._done >= self._total:
             return ""
-        pace = (time.monotonic() - self._start) / (self._done - self._first)
-        return f", {_duration(pace * (self._total - self._done))} left"
+        return f", about {_duration(self._pace * (self._total - self._done))} left"
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,6 +1,6 @@
 """What figures of error against rounds have in common, for sparse vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thresher.paper.cells import Cell, Method
@@ -36,6 +36,6 @@ def batch_panels(results: Results, profile: Profile, name: str) -> list[Panel]:
     return found
 
 
-def last(lines: dict[str, Line] | Any, labels: Sequence[str]) -> dict[str, float]:
+def last(lines: Mapping[str, Line], labels: Sequence[str]) -> dict[str, float]:
     """Medians at the end of lines."""
     return {label: float(lines[label].medians[-1]) for label in labels}

@@ -18,8 +18,8 @@ class Method:
         Unique within the cell.
     kind : {"oht", "os_lasso", "default", "oracle"}
         Algorithm 1 with a projection of size `size`; least squares by gradient descent on the support of a
-        lasso; what this package does by default; least squares that knows the true support, or the
-        true row and column spaces.
+        lasso; what this package does by default; least squares on the true support, or over the
+        tangent space of the truth.
     times : tuple of int
         Rows seen, the batch among them.
     t0 : int
@@ -39,7 +39,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Cell:
-    """A stream of a design with a seed, and methods that see the same rows. The unit of computing and of resuming.
+    """A stream of a design with a seed, and methods that see the same rows. The unit of keeping.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Cell:
         Parameters of the stream, by the name of the paper's setting; `matrix` says which kind of stream.
     seed : int
         Counted from zero. The rows follow from the design and this number alone, so that a cell can be run again by
-        itself, and cells of the same design see the same rows.
+        itself, and cells with equal designs see the same rows.
     methods : tuple of Method
     """
 

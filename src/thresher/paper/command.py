@@ -1,13 +1,16 @@
 """The command that reproduces the paper."""
 
 import argparse
+import sys
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
 from thresher.paper.items import ITEMS
 from thresher.paper.profiles import FULL, QUICK
 from thresher.paper.reproducing import cells_of, reproduce
+from thresher.paper.runner import FailedCellsError
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m thresher.paper") -> int:
@@ -21,22 +24,28 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m thresher
     profile = QUICK if options.quick else FULL
     if options.seeds is not None:
         profile = replace(profile, vector_seeds=options.seeds, matrix_seeds=options.seeds)
-    items = [ITEMS[name] for name in options.only or ITEMS]
+    items = [item for name, item in ITEMS.items() if not options.only or name in options.only]
     output = options.output or Path("reproduction") / profile.name
-    output.mkdir(parents=True, exist_ok=True)
-    n_cells = len(cells_of(items, profile))
-    print(f"{len(items)} figures and tables, {n_cells} cells, {profile.name} profile; everything goes to {output}/.")
     try:
-        shown = reproduce(items, profile, output, options.jobs, progress=True)
+        output.mkdir(parents=True, exist_ok=True)
+        n_cells = len(cells_of(items, profile))
+        print(f"{len(items)} figures and tables, {n_cells} cells, {profile.name} profile; all goes to {output}/.")
+        page, shown = reproduce(items, profile, output, options.jobs, progress=True)
     except KeyboardInterrupt:
-        print(f"\nInterrupted. Finished cells are kept in {output}/cells; the same command goes on from there.")
+        print(f"\nInterrupted. {_GO_ON.format(output)}")
         return 130
+    except (OSError, FailedCellsError, BrokenProcessPool) as error:
+        print(f"\n{type(error).__name__}: {error}\n{_GO_ON.format(output)}", file=sys.stderr)
+        return 1
     for one in shown:
         print(f"\n{one.item.name}: {one.item.title}")
         for claim in one.claims:
-            print(f"  [{claim.verdict}] {claim.text}\n      {claim.evidence}")
-    print(f"\nReport: {output}/report.html")
+            print(f"  [{claim.verdict}] {claim.text}\n      {claim.evidence} Rule: {claim.rule}.")
+    print(f"\nReport: {page}")
     return 0
+
+
+_GO_ON = "Finished cells are kept in {}/cells; the same command goes on from there."
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
@@ -47,7 +56,10 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help="small sizes: a minute or two instead of an hour or two")
     parser.add_argument(
-        "--seeds", type=_positive, metavar="N", help="seeds, instead of 10 for vectors and 3 for matrices"
+        "--seeds",
+        type=_positive,
+        metavar="N",
+        help="instead of 10 for vectors and 3 for matrices (quick: 3 and 2)",
     )
     parser.add_argument(
         "--only",

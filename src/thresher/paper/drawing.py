@@ -66,10 +66,14 @@ def as_svg(panel: Panel) -> bytes:
 
 
 def _svg(figure: Any) -> bytes:
-    """A figure, with coordinates to a hundredth of a point."""
+    """A figure, with paths to a hundredth of a point."""
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    return re.sub(r"(\d\.\d\d)\d+", r"\1", file.getvalue()).encode()
+    return re.sub(r' d="[^"]*"', _rounded, file.getvalue()).encode()
+
+
+def _rounded(path: re.Match[str]) -> str:
+    return re.sub(r"(\.\d\d)\d+", r"\1", path[0])
 
 
 def draw(ax: Any, panel: Panel) -> None:
@@ -111,7 +115,7 @@ def _label_ticks(axis: Any, limits: tuple[float, float]) -> None:
 
 
 def _draw_guide(ax: Any, slope: float, line: Line) -> None:
-    """A straight line of that slope above the last two decades."""
+    """A straight line of that slope above the last part of a line."""
     x = np.array([line.x[-1] / 30.0, line.x[-1]])
     y = 3.0 * line.medians[-1] * (x / x[-1]) ** slope
     ax.plot(x, y, "-.", color=MUTED, linewidth=1.0, label=f"slope {slope:g}")

@@ -13,6 +13,7 @@ from thresher.paper.running import Result
 
 Floats = NDArray[np.float64]
 Verdict = Literal["holds", "does not hold", "holds with a change"]
+Source = Literal["text", "table", "ours"]
 
 
 class Results:
@@ -26,10 +27,6 @@ class Results:
     def errors(self, cell: str, method: str, t: int) -> Floats:
         """One per seed."""
         return np.array(self._errors[cell, method, t])
-
-    def median(self, cell: str, method: str, t: int) -> float:
-        """Over seeds."""
-        return float(np.median(self.errors(cell, method, t)))
 
     def line(self, cell: str, method: str, times: Sequence[int], shift: int = 0) -> "Line":
         """Errors at times, drawn at these less `shift`; times at which there is none are left out."""
@@ -109,11 +106,25 @@ class Table:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, in our words, and whether our runs bear it out."""
+    """A statement, and whether our runs bear it out.
+
+    Parameters
+    ----------
+    text : str
+        In our words.
+    verdict : {"holds", "does not hold", "holds with a change"}
+        Computed from results; a change is stated in the evidence.
+    evidence, rule : str
+        The numbers, and what they have to be.
+    source : {"text", "table", "ours"}
+        Whether the paper says so, or prints numbers that do, or we add it.
+    """
 
     text: str
     verdict: Verdict
     evidence: str
+    rule: str
+    source: Source = "text"
 
 
 @dataclass(frozen=True)
@@ -146,3 +157,10 @@ class Item:
 def verdict(condition: bool) -> Verdict:
     """In words."""
     return "holds" if condition else "does not hold"
+
+
+def partly(n_good: int, n: int) -> Verdict:
+    """Whether something is so in nearly all of n cases, or at least in most of them."""
+    if n_good >= 0.9 * n:
+        return "holds"
+    return "holds with a change" if 2 * n_good > n else "does not hold"

@@ -6,7 +6,7 @@ from thresher.paper.cells import Cell
 from thresher.paper.item import Claim, Item, Panel, Results, verdict
 from thresher.paper.lowrank import CHOICES, SCALES, T0, batch_cell, batch_cells, beyond_cells, convergence, panel
 from thresher.paper.profiles import STEPS, Profile
-from thresher.paper.trends import is_inverse, listed, slope
+from thresher.paper.trends import ABOUT_INVERSE, is_inverse, listed, slope
 
 
 def lowrank_rank(name: str, of: str, rank: Callable[[Profile], int]) -> Item:
@@ -34,6 +34,7 @@ def lowrank_rank(name: str, of: str, rank: Callable[[Profile], int]) -> Item:
                     verdict(all(is_inverse(lines[K]) for K in STEPS[1:])),
                     "Slope over the last two thirds of the rounds: "
                     f"{listed({K: slope(line) for K, line in lines.items()})}.",
+                    ABOUT_INVERSE,
                 )
             )
         return found

@@ -8,7 +8,7 @@ from thresher.paper.item import Claim, Item, Line, Panel, Results, verdict
 from thresher.paper.lowrank import SCALES, T0, batch_cell, batch_cells, beyond_cells
 from thresher.paper.lowrank import panel as lowrank_panel
 from thresher.paper.profiles import STEPS, Profile
-from thresher.paper.trends import is_inverse, listed, slope
+from thresher.paper.trends import AT_LEAST_INVERSE, is_inverse_or_faster, listed, slope
 
 NAME = "rates"
 # Inside the theorem's conditions: s > s* / (eta alpha)^2 with alpha = L = 1, and as many steps as it asks for.
@@ -80,32 +80,38 @@ def claims(results: Results, profile: Profile) -> list[Claim]:
     """Where the theorem holds, and how loose it is."""
     sparse, *matrices = panels(results, profile)
     lines = sparse.lines
-    ratio = bound(profile).medians / lines[LONG].medians
+    ratio = bound(profile).medians / lines[LONG].errors.mean(axis=0)
     found = [
         Claim(
-            f"Within its conditions (eta = {ETA:g}, s = {SIZE}, K = {n_steps(profile)}), the theorem's bound holds "
-            "from the first round to the last.",
+            f"Independent columns, eta = {ETA:g}, s = {SIZE}, K = {n_steps(profile)}: the theorem's bound, with the "
+            "constants of the population, holds from the first round to the last.",
             verdict(bool((ratio > 1.0).all())),
-            f"Bound over median error: {ratio[0]:.3g} after the first round, {ratio[-1]:.3g} after the last, "
+            f"Bound over mean error: {ratio[0]:.3g} after the first round, {ratio[-1]:.3g} after the last, "
             f"{ratio.min():.3g} where it is closest. That is how loose it is.",
+            "above 1 throughout",
+            "ours",
         )
     ]
     for label in (SHORT, LONG, "default"):
         found.append(
             Claim(
-                f"Sparse, {'thresher: default' if label == 'default' else label}: the error falls like 1/t.",
-                verdict(is_inverse(lines[label])),
+                f"Sparse, {'thresher by default' if label == 'default' else label}: the error falls at least like 1/t.",
+                verdict(is_inverse_or_faster(lines[label])),
                 f"Slope of log error in log rows over the last two thirds: {slope(lines[label]):.2f}; the oracle's is "
                 f"{slope(lines['oracle']):.2f}.",
+                AT_LEAST_INVERSE,
+                "ours",
             )
         )
     for drawn in matrices:
         by_steps = {K: drawn.lines[f"OHT K={K}"] for K in STEPS}
         found.append(
             Claim(
-                f"{drawn.title[0].upper()}{drawn.title[1:]}: the error falls like 1/t for K >= 5.",
-                verdict(all(is_inverse(by_steps[K]) for K in STEPS[1:])),
+                f"{drawn.title[0].upper()}{drawn.title[1:]}: the error falls at least like 1/t for K >= 5.",
+                verdict(all(is_inverse_or_faster(by_steps[K]) for K in STEPS[1:])),
                 f"Slopes: {listed({K: slope(line) for K, line in by_steps.items()})}.",
+                AT_LEAST_INVERSE,
+                "ours",
             )
         )
     return found

@@ -2,21 +2,17 @@
 
 import base64
 import html
-import os
-import platform
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import __version__
-from thresher.paper.drawing import as_svg
-from thresher.paper.item import Claim, Item, Panel, Results, Table, Verdict
+from thresher.paper.drawing import NAMES, as_svg
+from thresher.paper.item import Claim, Item, Panel, Results, Source, Table, Verdict
 from thresher.paper.profiles import Profile
 from thresher.paper.store import Finished
 
@@ -27,6 +23,7 @@ QUICK_LABEL = (
     "works; its figures are not those of the paper's experiments."
 )
 
+SOURCES: dict[Source, str] = {"text": "the paper", "table": "the paper's table", "ours": "ours"}
 PLURALS: dict[Verdict, str] = {
     "holds": "hold",
     "holds with a change": "hold with a change",
@@ -79,12 +76,10 @@ def _head(shown: Sequence[Shown], profile: Profile) -> str:
         "Profile": f"{profile.name}: T = {profile.n_rounds:,} rounds, d = {profile.n_features:,} features, "
         f"matrices of {profile.shape[0]} x {profile.shape[1]}",
         "Seeds": ", ".join(f"{n} for {kind}" for kind, n in seeds.items()),
-        "Computing": "; ".join(
-            f"{kind} {_minutes(wall(some))} of wall time" for kind, some in _kinds(finished).items()
-        ),
-        "Machine": f"{_processor()}, {os.cpu_count()} processors, {platform.system()}",
-        "Software": f"thresher {__version__}, Python {platform.python_version()}, "
-        + ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "numba")),
+        "Wall time": f"{_minutes(wall(finished))}; "
+        + ", ".join(f"{kind} {_minutes(wall(some))}" for kind, some in _kinds(finished).items()),
+        "Machine": "; ".join(sorted({one.machine for one in finished})),
+        "Software": "; ".join(sorted({one.software for one in finished})),
         "Computed": f"{_day(min(one.began for one in finished))} to {_day(max(one.ended for one in finished))}",
     }
     label = "" if profile.is_full else f'<p class="label">{QUICK_LABEL}</p>'
@@ -93,8 +88,9 @@ def _head(shown: Sequence[Shown], profile: Profile) -> str:
         "<p>The figures and tables of <em>Online Generalized Sparse Regression: How Does Overparametrization "
         "Help?</em> (Yang and Sun, 2026), computed anew. Lines are medians over seeds, bands run from the lower to the "
         "upper quartile, and errors are squared distances to the true coefficients. Claims are the paper's in our "
-        "words, and each verdict is computed from the results shown with it. Beyond the paper, every figure has what "
-        "this package does by default with nothing set, and an oracle that is told what is to be found.</p>\n"
+        "words unless they are marked as ours, and each verdict follows from the results by the rule that is given "
+        "with it. Beyond the paper, every figure has what this package does by default with nothing set, and an oracle "
+        "that is told what is to be found.</p>\n"
         f"{label}\n{_definitions(facts)}"
     )
 
@@ -119,11 +115,7 @@ def _overview(shown: Sequence[Shown]) -> str:
 def _section(one: Shown, profile: Profile) -> str:
     item = one.item
     pictures = "\n".join(_picture(item, panel) for panel in one.panels)
-    claims = "\n".join(
-        f"<li>{_badge(claim.verdict, claim.verdict)}{_text(claim.text)}"
-        f'<span class="evidence">{_text(claim.evidence)}</span></li>'
-        for claim in one.claims
-    )
+    claims = "\n".join(map(_claim, one.claims))
     choices = "".join(f"<li>{_text(choice)}</li>" for choice in item.choices)
     return "\n".join(
         [
@@ -132,7 +124,7 @@ def _section(one: Shown, profile: Profile) -> str:
             f"<p>{_text(item.about)}</p>",
             *(_table(table) for table in one.tables),
             f'<div class="panels">\n{pictures}\n</div>',
-            f'<h3>What the paper says, and what we find</h3>\n<ul class="claims">\n{claims}\n</ul>',
+            f'<h3>What is claimed, and what we find</h3>\n<ul class="claims">\n{claims}\n</ul>',
             f"<h3>Our choices</h3>\n<ul>{choices}</ul>" if choices else "",
             f"<details><summary>Settings, seeds, time</summary>{_definitions(_settings(one, profile))}</details>",
             "</section>",
@@ -140,10 +132,19 @@ def _section(one: Shown, profile: Profile) -> str:
     )
 
 
+def _claim(claim: Claim) -> str:
+    return (
+        f"<li>{_badge(claim.verdict, claim.verdict)}{_text(claim.text)} "
+        f'<span class="source">{SOURCES[claim.source]}</span>'
+        f'<span class="evidence">{_text(claim.evidence)} Rule: {_text(claim.rule)}.</span></li>'
+    )
+
+
 def _picture(item: Item, panel: Panel) -> str:
     data = base64.b64encode(as_svg(panel)).decode()
     scale = "logarithmic axes" if panel.log_x else "errors on a logarithmic axis"
-    alt = f"{item.title}: {panel.title}. Squared error against {panel.xlabel}, {scale}, for {', '.join(panel.lines)}."
+    names = ", ".join(NAMES.get(label, label) for label in panel.lines)
+    alt = f"{item.title}: {panel.title}. Squared error against {panel.xlabel}, {scale}, for {names}."
     return f'<img src="data:image/svg+xml;base64,{data}" alt="{_text(alt)}" width="442" height="374">'
 
 
@@ -165,7 +166,7 @@ def _table(table: Table) -> str:
 
 def _entry(errors: Floats, printed: float | None) -> str:
     low, middle, high = np.quantile(errors, [0.25, 0.5, 0.75])
-    below = f'<span class="printed">{printed:.3g}</span>' if printed is not None else ""
+    below = f'<span class="printed">{printed:g}</span>' if printed is not None else ""
     return f"<td>{middle:.3g}<span>{low:.2g}&ndash;{high:.2g}</span>{below}</td>"
 
 
@@ -188,12 +189,12 @@ def _settings(one: Shown, profile: Profile) -> dict[str, str]:
     facts["seeds"] = ", ".join(
         f"{kind}: 0 to {max(f.cell.seed for f in some)}" for kind, some in _kinds(one.finished).items()
     )
-    facts["time"] = f"{_minutes(sum(f.ended - f.began for f in one.finished))} of processor time"
+    facts["time"] = f"{_minutes(sum(f.ended - f.began for f in one.finished))} of computing, summed over processes"
     return facts
 
 
 def _foot(profile: Profile) -> str:
-    command = "make reproduce" if profile.is_full else "make reproduce-quick"
+    command = "thresher reproduce" if profile.is_full else "thresher reproduce --quick"
     rows = "The rows of every run follow from its settings and its seed."
     return f'<p class="muted">Made by <code>{command}</code>. {rows}</p>'
 
@@ -213,14 +214,6 @@ def wall(finished: Sequence[Finished]) -> float:
         total += max(0.0, one.ended - max(until, one.began))
         until = max(until, one.ended)
     return total
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as lines:
-            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def _minutes(seconds: float) -> str:

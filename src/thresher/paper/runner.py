@@ -5,15 +5,24 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
+
 from thresher._progress import Progress
 from thresher.paper.cells import Cell
+from thresher.paper.machine import machine, software
 from thresher.paper.running import run_together
 from thresher.paper.store import Finished, Store
+
+
+class FailedCellsError(RuntimeError):
+    """Some cells could not be run; all others are kept."""
 
 
 def run_cells(
@@ -21,7 +30,8 @@ def run_cells(
 ) -> list[Finished]:
     """Run those cells that the directory does not have yet, and return all of them in the order given.
 
-    Whatever ends it, finished cells stay, and the same call goes on with the others.
+    Whatever ends it, finished cells stay, and the same call goes on with the others. Cells that are run together are
+    also run together when one of them is missing, so that the results do not depend on interruptions.
 
     Parameters
     ----------
@@ -34,18 +44,25 @@ def run_cells(
         By default shown on terminals only.
     """
     store = Store(directory)
-    due = [cell for cell in cells if store.read(cell) is None]
-    groups = _groups(due)
+    groups = [group for group in _groups(cells) if any(store.read(cell) is None for cell in group)]
+    n_due, due = sum(map(len, groups)), sum(cost(cell) for group in groups for cell in group)
+    n_jobs = max(1, min(n_jobs or os.cpu_count() or 1, len(groups)))
     total = sum(map(cost, cells))
-    n_jobs = min(n_jobs or os.cpu_count() or 1, len(groups))
-    with Progress(len(cells) - len(due), len(cells), progress, total - sum(map(cost, due)), total) as shown:
-        if n_jobs > 1:
-            _run_in_processes(groups, store, n_jobs, shown)
-        else:
-            for group in groups:
-                _run_and_keep(group, store)
-                _advance(shown, group)
+    failures: dict[str, Exception] = {}
+    with Progress(len(cells) - n_due, len(cells), progress, total - due, total, pace=1.0 / n_jobs) as shown:
+        run = _in_processes(groups, store, n_jobs) if n_jobs > 1 else _in_this_process(groups, store)
+        for group, failure in run:
+            shown.advance(_names(group), sum(map(cost, group)), len(group))
+            if failure is not None:
+                failures[_names(group)] = failure
+    if failures:
+        told = "; ".join(f"{names}: {type(error).__name__}: {error}" for names, error in failures.items())
+        raise FailedCellsError(f"Not all cells could be run. {told}") from next(iter(failures.values()))
     return [finished for cell in cells if (finished := store.read(cell))]
+
+
+def _names(group: Sequence[Cell]) -> str:
+    return group[0].key if len(group) == 1 else f"{group[0].key} and {len(group) - 1} more"
 
 
 def cost(cell: Cell) -> float:
@@ -77,19 +94,28 @@ def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
     return sorted(groups.values(), key=lambda group: sum(map(cost, group)), reverse=True)
 
 
-def _advance(shown: Progress, group: Sequence[Cell]) -> None:
-    for cell in group:
-        shown.advance(cell.key, cost(cell))
+def _in_this_process(groups: Sequence[list[Cell]], store: Store) -> Iterator[tuple[list[Cell], Exception | None]]:
+    for group in groups:
+        failure = None
+        try:
+            _run_and_keep(group, store)
+        except Exception as error:
+            failure = error
+        yield group, failure
 
 
-def _run_in_processes(groups: Sequence[list[Cell]], store: Store, n_jobs: int, shown: Progress) -> None:
+def _in_processes(
+    groups: Sequence[list[Cell]], store: Store, n_jobs: int
+) -> Iterator[tuple[list[Cell], Exception | None]]:
     pool = ProcessPoolExecutor(n_jobs, multiprocessing.get_context("spawn"), _leave_with_the_parent)
     try:
         running = {pool.submit(_run_and_keep, group, store): group for group in groups}
         while running:
             for done in wait(running, return_when=FIRST_COMPLETED).done:
-                done.result()
-                _advance(shown, running.pop(done))
+                failure = done.exception()
+                if isinstance(failure, BrokenProcessPool):
+                    raise failure
+                yield running.pop(done), failure if isinstance(failure, Exception) else None
     except BaseException:
         # Cells take minutes: whoever interrupts does not want to wait for those under way.
         for process in list((pool._processes or {}).values()):
@@ -101,12 +127,15 @@ def _run_in_processes(groups: Sequence[list[Cell]], store: Store, n_jobs: int, s
 
 def _run_and_keep(group: Sequence[Cell], store: Store) -> None:
     began = time.time()
-    found = run_together(group)
+    with warnings.catch_warnings():
+        # A lasso on a batch of twenty rows is what the paper's baseline is made of, converged or not.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = run_together(group)
     share = (time.time() - began) / sum(map(cost, group))
     for cell, results in zip(group, found, strict=True):
         # Of the time they took together, each is given its part.
         ended = began + share * cost(cell)
-        store.write(Finished(cell, results, began, ended))
+        store.write(Finished(cell, results, began, ended, machine(), software()))
         began = ended
 
 

@@ -125,6 +125,8 @@ def _nothing(X: Floats, y: Floats) -> None:
 
 def _oracle(gram: Gram, truth: Floats) -> Floats:
     """Least squares on the true support; for matrices, over the tangent space of the truth among those of its rank."""
+    if not truth.any():
+        return np.zeros_like(truth)
     coef = np.zeros(truth.size)
     if truth.ndim == 1:
         support = np.flatnonzero(truth)

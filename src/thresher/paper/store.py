@@ -12,20 +12,22 @@ from thresher.paper.running import Result
 
 @dataclass(frozen=True)
 class Finished:
-    """A cell's results, and when they were computed, in seconds since 1970."""
+    """A cell's results, and when and with what they were computed: seconds since 1970, processor and software."""
 
     cell: Cell
     results: list[Result]
     began: float
     ended: float
+    machine: str = ""
+    software: str = ""
 
 
 class Store:
     """A directory with a file for each finished cell, by the digest of its settings.
 
     Files are written under another name and renamed, so that a process that is killed leaves no half of one, and
-    processes that share a directory do not disturb each other. Results of another version of this package
-    count as not there.
+    processes that share a directory do not disturb each other. What cannot be read, or is of another version of this
+    package, counts as not there.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -33,17 +35,19 @@ class Store:
 
     def read(self, cell: Cell) -> Finished | None:
         """What is kept for a cell, if anything."""
-        path = self._path(cell)
         try:
-            kept = json.loads(path.read_text())
+            kept = json.loads(self._path(cell).read_text(encoding="utf-8"))
             if kept["version"] != __version__:
                 return None
-            results = [Result(cell.name, cell.seed, method, t, mse) for method, t, mse in kept["results"]]
-            return Finished(cell, results, kept["began"], kept["ended"])
-        except FileNotFoundError:
+            results = [
+                Result(cell.name, cell.seed, str(method), int(t), float(mse)) for method, t, mse in kept["results"]
+            ]
+            expected = [(method.label, t) for method in cell.methods for t in method.times]
+            if sorted((r.method, r.t) for r in results) != sorted(expected):
+                return None
+            return Finished(cell, results, *(kept[name] for name in ("began", "ended", "machine", "software")))
+        except (OSError, ValueError, TypeError, KeyError):
             return None
-        except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"{path} is not a finished cell. Delete it, and it will be computed anew.") from error
 
     def write(self, finished: Finished) -> None:
         """Keep a cell, in one piece."""
@@ -54,10 +58,12 @@ class Store:
             "version": __version__,
             "began": finished.began,
             "ended": finished.ended,
+            "machine": finished.machine,
+            "software": finished.software,
             "results": [(r.method, r.t, r.mse) for r in finished.results],
         }
         temporary = path.with_suffix(f".{os.getpid()}.part")
-        with temporary.open("w") as file:
+        with temporary.open("w", encoding="utf-8") as file:
             json.dump(content, file)
             file.flush()
             os.fsync(file.fileno())

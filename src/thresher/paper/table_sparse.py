@@ -68,8 +68,9 @@ def claims(results: Results, profile: Profile) -> list[Claim]:
             Claim(
                 f"{table.caption}: with K = 5, 10 or 20, s = 20 is enough for 15 nonzero coefficients at a condition "
                 f"number of {profile.spectrum[0]:g}.",
-                verdict(max(regret.values()) < 1.5),
+                verdict(max(regret.values()) < 2.0),
                 f"Error at s = 20 over the best of all s: {listed(regret)}.",
+                "all below 2",
             )
         )
         exact = {K: float(medians[K][15] / medians[K][20]) for K in STEPS[1:]}
@@ -78,6 +79,8 @@ def claims(results: Results, profile: Profile) -> list[Claim]:
                 f"{table.caption}: exactly s = 15 is worse than s = 20.",
                 verdict(min(exact.values()) > 1.0),
                 f"Error at s = 15 over that at s = 20: {listed(exact)}.",
+                "all above 1",
+                "table",
             )
         )
         slow = {s: float(medians[1][s] / max(medians[K][s] for K in STEPS[1:])) for s in SIZES}
@@ -86,6 +89,8 @@ def claims(results: Results, profile: Profile) -> list[Claim]:
                 f"{table.caption}: K = 1 is far behind at every s.",
                 verdict(min(slow.values()) > 2.0),
                 f"Error of K = 1 over the worst of the others: {listed(slow, 's')}.",
+                "all above 2",
+                "table",
             )
         )
     return found
@@ -100,8 +105,8 @@ ITEM = Item(
     panels,
     claims,
     choices=(
-        "The paper states no step size here. 0.0001 comes close to its table; 0.001, as in its other experiments, is "
-        "the second table, beside which no number of the paper belongs.",
+        "The paper states no step size here. At its sizes, 0.0001 comes close to its table; 0.001, as in its other "
+        "experiments, is the second table, beside which no number of the paper belongs.",
         "The eigenvalues are 500, 100, 10, 9, ..., 1 as in the paper's text; its caption leaves out the 9.",
         "The paper's numbers are of a single draw.",
     ),

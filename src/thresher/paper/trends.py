@@ -9,6 +9,9 @@ Floats = NDArray[np.float64]
 
 # "The slope is about -1": this far off at most.
 SLOPE_TOLERANCE = 0.25
+ABOUT_INVERSE = f"slope within {SLOPE_TOLERANCE} of -1"
+AT_LEAST_INVERSE = f"slope below {-1.0 + SLOPE_TOLERANCE}"
+CONVERGES = "the median error falls to a tenth or less, and at the end with a slope below -0.5"
 
 
 def slope(line: Line) -> float:
@@ -28,9 +31,9 @@ def converges(line: Line) -> bool:
     return bool(line.medians[-1] < 0.1 * line.medians[0]) and slope(line) < -0.5
 
 
-def stalls(line: Line) -> bool:
-    """Whether the median error has stopped falling."""
-    return slope(line) > -0.2
+def is_inverse_or_faster(line: Line) -> bool:
+    """Whether errors fall at least about like 1/x."""
+    return slope(line) < -1.0 + SLOPE_TOLERANCE
 
 
 def ratio(line: Line, other: Line) -> Floats:
