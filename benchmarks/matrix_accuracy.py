@@ -1,6 +1,6 @@
-"""How well matrices and groups are recovered, beside the paper's figures and beside other methods.
+"""How well matrices and groups are recovered, beside other methods.
 
-Prints tables and writes benchmarks/results/matrix_accuracy.json. About 20 minutes on two cores.
+Prints tables and writes benchmarks/results/matrix_accuracy.json. Less than 20 minutes on two cores.
 
     python benchmarks/matrix_accuracy.py                 # all of it
     python benchmarks/matrix_accuracy.py completion      # one part
@@ -18,11 +18,6 @@ from thresher import LowRankRegressor, MatrixCompleter, ReducedRankRegressor, Sp
 from thresher.streams.synthetic import LowRankStream
 
 SEEDS = (0, 1, 2)
-RANKS = (3, 4, 5, 10, 15, 20)
-PAPER_TABLE_1 = {
-    1: (10.8453, 5.6856, 0.0546, 0.1265, 0.1848, 0.2395),
-    5: (10.8447, 5.6460, 0.0508, 0.1357, 0.1968, 0.2499),
-}
 
 
 def errors(times, seed, **parameters):
@@ -38,29 +33,6 @@ def errors(times, seed, **parameters):
 
 def averaged(times, **parameters):
     return np.mean([errors(times, seed, **parameters) for seed in SEEDS], axis=0)
-
-
-def table_1():
-    """Last-iterate MSE for t0 = 100, T = 10^4, eta = 0.001, entries of standard deviation 0.2; mean of 3 seeds."""
-    rows = {}
-    for K, paper in PAPER_TABLE_1.items():
-        ours = [averaged([10_000], rank=s, n_steps=K, step_size=0.001, n_warmup=100)[0] for s in RANKS]
-        rows[f"K = {K}"] = {f"s = {s}": [float(a), b] for s, a, b in zip(RANKS, ours, paper, strict=True)}
-        print(f"K = {K}   s:    " + "".join(f"{s:9d}" for s in RANKS))
-        print("        ours: " + "".join(f"{a:9.4f}" for a in ours))
-        print("        paper:" + "".join(f"{b:9.4f}" for b in paper), flush=True)
-    return rows
-
-
-def no_batch():
-    """MSE at t = 250, 500, 1000, 2000 with t0 = 0 and eta = 0.001."""
-    times, result = [250, 500, 1000, 2000], {}
-    for s in (5, 15):
-        for K in (5, 20):
-            mse = averaged(times, rank=s, n_steps=K, step_size=0.001)
-            result[f"s = {s}, K = {K}"] = mse.tolist()
-            print(f"s = {s}, K = {K}: " + "".join(f"{m:9.4f}" for m in mse), flush=True)
-    return result
 
 
 def curves():
@@ -187,7 +159,7 @@ def found_groups(signal, n_groups=100, n_levels=5, active=6, n=2000):
     return found
 
 
-PARTS = [table_1, no_batch, curves, reduced_rank, completion, groups]
+PARTS = [curves, reduced_rank, completion, groups]
 
 
 def main():
