@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pickle
+import re
 import signal
 import sys
 import warnings
@@ -764,7 +765,7 @@ def test_progress_is_shown_when_asked_for(capsys, monkeypatch):
     run({"RDA": TWO["RDA"]}, TOEPLITZ, [10], [1, 2])
     assert capsys.readouterr() == ("", "")
     run({"RDA": TWO["RDA"]}, TOEPLITZ, [10], [1, 2], progress=True)
-    assert capsys.readouterr().err == "1 of 2: RDA, seed 1\n2 of 2: RDA, seed 2\n"
+    assert re.fullmatch(r"1 of 2, about \d+ s left: RDA, seed 1\n2 of 2: RDA, seed 2\n", capsys.readouterr().err)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     run({"RDA": TWO["RDA"]}, TOEPLITZ, [10], [1, 2])
     assert "2 of 2" in capsys.readouterr().err  # the bar

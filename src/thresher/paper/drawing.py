@@ -38,7 +38,7 @@ def save(panels: Sequence[Panel], title: str, stem: Path) -> None:
         axes = np.ravel(figure.subplots(n_rows, n_columns, squeeze=False))
         figure.subplots_adjust(
             left=0.15 / n_columns,
-            right=1.0 - 0.03 / n_columns,
+            right=1.0 - 0.05 / n_columns,
             top=1.0 - 0.14 / n_rows,
             bottom=0.31 / n_rows,
             wspace=0.22,
@@ -61,7 +61,7 @@ def as_svg(panel: Panel) -> bytes:
     with matplotlib.rc_context(SETTINGS):
         figure = Figure(PANEL_SIZE)
         draw(figure.subplots(), panel)
-        figure.subplots_adjust(left=0.15, right=0.97, top=0.92, bottom=0.31)
+        figure.subplots_adjust(left=0.15, right=0.95, top=0.92, bottom=0.31)
         return _svg(figure)
 
 
