@@ -3,7 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from thresher._version import __version__
+
 if TYPE_CHECKING:
+    from thresher.checkpoint import load
     from thresher.estimators.low_rank_regressor import LowRankRegressor
     from thresher.estimators.matrix_completer import MatrixCompleter
     from thresher.estimators.reduced_rank_regressor import ReducedRankRegressor
@@ -18,8 +21,6 @@ if TYPE_CHECKING:
     from thresher.summaries.entries import Entries
     from thresher.summaries.gram import Gram
     from thresher.summaries.multiresponse import MultiResponse
-
-__version__ = "0.1.0"
 
 # Loaded on first use: scikit-learn and numba take seconds to import.
 _HOMES = {
@@ -37,6 +38,7 @@ _HOMES = {
     "Rank": "thresher.sparsity.rank",
     "ReducedRankRegressor": "thresher.estimators.reduced_rank_regressor",
     "SparseRegressor": "thresher.estimators.sparse_regressor",
+    "load": "thresher.checkpoint",
 }
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "ReducedRankRegressor",
     "SparseRegressor",
     "__version__",
+    "load",
 ]
 
 

@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher._checks import check_summary
 from thresher._warnings import warn_caller
+from thresher.checkpoint import Saving
 from thresher.estimators._checked import Checked
 from thresher.rounds.step_size import step_table
 
 
-class Streaming(Checked, ABC):
+class Streaming(Saving, Checked, ABC):
     """A shell around a summary and its rounds.
 
     A subclass says which rounds it uses (`_new_rounds`), what makes other rounds necessary (`_problem`) and how to

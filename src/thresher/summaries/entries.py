@@ -8,12 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 from thresher._checks import as_real, check_finite, check_positive_integer, check_range, check_weights
 from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
+from thresher.checkpoint import Saving
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class Entries:
+class Entries(Saving):
     r"""What a stream of observed entries (i, j, value) of a d1 x d2 matrix leaves behind for completion.
 
     For each entry the total weight and the weighted sum of the values seen there, and one sum of squares: enough for

@@ -12,6 +12,7 @@ from thresher._arrays import add_outer, read_only
 from thresher._checks import check_coef, check_features, check_positive_integer, check_rows
 from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
+from thresher.checkpoint import Saving
 from thresher.kernels import gram as kernel
 from thresher.kernels.gram import (
     CROSS,
@@ -37,7 +38,7 @@ ROUNDING_SHARE = 1e-8
 CANCELLED_SHARE = 1e-13
 
 
-class Gram:
+class Gram(Saving):
     r"""What a stream of rows (x, y) leaves behind for least squares: its second moments.
 
     With weights w (one, unless given) it keeps :math:`\sum w`, the means of x and y and the co-moments

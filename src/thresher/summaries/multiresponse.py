@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 
 from thresher._checks import check_positive_integer, check_rows
 from thresher._interrupts import InterruptsDeferred
+from thresher.checkpoint import Saving
 from thresher.kernels import gram as kernel
 from thresher.kernels.gram import N_BUFFERED, SHIFT_X, SUM_X, GramArrays
 from thresher.summaries.gram import Gram
@@ -17,7 +18,7 @@ from thresher.summaries.gram import Gram
 Floats = NDArray[np.float64]
 
 
-class MultiResponse:
+class MultiResponse(Saving):
     r"""What rows (x, y) with p features and q responses leave behind for least squares.
 
     All responses share one p x p matrix of co-moments of x; there is a p x q one of x with y and a q x q one of y. They

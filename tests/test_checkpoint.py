@@ -1,0 +1,247 @@
+"""Files of models and summaries: what comes back is what was kept, to the bit, or one typed error."""
+
+import errno
+import hashlib
+import json
+import os
+import struct
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thresher import (
+    Edge,
+    Entries,
+    Folds,
+    Gram,
+    LowRankRegressor,
+    MatrixCompleter,
+    MultiResponse,
+    ReducedRankRegressor,
+    SparseRegressor,
+)
+from thresher._encoding import HEAD, decode, encode
+from thresher.checkpoint import CheckpointError, NewerFormatError, load, load_with_note, save
+
+N = 400
+rng = np.random.default_rng(3)
+X = rng.standard_normal((N, 12))
+Y = X[:, 1] - X[:, 2] + rng.standard_normal(N)
+IDS = np.array(["ann", "bob", "cleo", "dan"])[rng.integers(0, 4, N)], rng.integers(0, 5, N)
+
+MODELS = {
+    "default": (SparseRegressor(), (X, Y)),
+    "fixed": (SparseRegressor(3, step_size=0.1, n_warmup=20, fit_intercept=False), (X, Y)),
+    "rounds of many rows": (SparseRegressor(4, round_size=37, dtype="float32", rule="hard"), (X, Y)),
+    "groups": (SparseRegressor(groups=np.arange(12) // 3), (X, Y)),
+    "folds": (SparseRegressor(selection=Folds(3)), (X, Y)),
+    "prequential": (SparseRegressor(selection="prequential"), (X, Y)),
+    "low rank": (LowRankRegressor(shape=(4, 3), selection=Edge()), (X, Y)),
+    "responses": (ReducedRankRegressor(), (X, X[:, :3] + 0.1)),
+    "responses, few features": (ReducedRankRegressor(2, row_sparsity=4), (X, X[:, :3] + 0.1)),
+    "completion": (MatrixCompleter(offsets=True), (*IDS, Y)),
+}
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_a_model_goes_on_as_if_it_had_never_been_away(tmp_path, name):
+    made, data = MODELS[name]
+    model = type(made)(**made.get_params())
+    model.partial_fit(*(part[: N // 2 + 7] for part in data))
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert type(again) is type(model)
+    assert again.get_params().keys() == model.get_params().keys()
+    assert encode(again) == encode(model)
+    for one in (model, again):
+        one.partial_fit(*(part[N // 2 + 7 :] for part in data))
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    assert encode(again) == encode(model)
+
+
+def test_summaries():
+    gram = Gram(12).absorb(X, Y)
+    joint = MultiResponse(12, 3).absorb(X, X[:, :3])
+    entries = Entries((4, 5)).absorb(rng.integers(0, 4, N), IDS[1], Y)
+    for summary in (gram, Gram(12, hold_rows=True).absorb(X[:2], Y[:2]), Gram(3, np.float32), joint, entries):
+        again, note = decode(encode(summary))
+        assert note is None
+        assert encode(again) == encode(summary)
+    np.testing.assert_array_equal(decode(encode(gram))[0].comoment(), gram.comoment())
+
+
+def test_what_is_shared_stays_shared():
+    array, names = np.arange(6.0).reshape(2, 3), np.array(["a", "b"], object)
+    value = {"a": [array, array.T.copy(), np.asfortranarray(array)], "b": array, 3: (names, np.float32(0.1), 2**70)}
+    value["self"] = value
+    again, _ = decode(encode(value))
+    assert again["a"][0] is again["b"]
+    assert again["self"] is again
+    assert again[3][2] == 2**70
+    assert type(again[3][1]) is np.float32
+    assert again[3][0].tolist() == ["a", "b"]
+    assert again["a"][2].flags.f_contiguous
+    np.testing.assert_array_equal(again["a"][2], array)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner),
+    )
+)
+def test_notes_come_back(note):
+    found = decode(encode(None, note))[1]
+    assert repr(found) == repr(note)  # also where there is no equality: nan
+
+
+def small():
+    return encode(Gram(2).absorb(X[:5, :2], Y[:5]), note="n")
+
+
+def test_no_damage_goes_unnoticed():
+    content = small()
+    for i in range(len(content)):
+        for piece in (content[:i], content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :]):
+            with pytest.raises(CheckpointError):
+                decode(piece)
+    with pytest.raises(CheckpointError):
+        decode(content + b"\0")
+
+
+def resealed(header, arrays=b""):
+    """A file with a valid checksum around any header."""
+    text = json.dumps(header).encode()
+    content = HEAD.pack(b"thresher", 1, len(text)) + text
+    content += bytes(-len(content) % 64) + arrays if arrays else b""
+    return content + hashlib.sha256(content).digest()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        [],
+        {},
+        {"root": None, "note": None, "nodes": [], "arrays": [["<f8", [10**18], False]]},
+        {"root": None, "note": None, "nodes": [], "arrays": [["<f8", [-1], False]]},
+        {"root": None, "note": None, "nodes": [], "arrays": [["O", [1], False]]},
+        {"root": {"@": 0}, "note": None, "nodes": [], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["tuple", [{"@": 0}]]], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["object", "os:system", []]], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["object", "thresher.checkpoint:os", []]], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["tuple of", "thresher.checkpoint:save", [1, 2]]], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["names", "U", [10**9], ["a"]]], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["array", 0]], "arrays": []},
+    ],
+)
+def test_a_valid_checksum_is_not_enough(header):
+    with pytest.raises(CheckpointError):
+        decode(resealed(header))
+
+
+def test_a_newer_format_is_refused(tmp_path):
+    content = bytearray(small())
+    struct.pack_into("<I", content, 8, 7)
+    body = bytes(content[:-32])
+    (tmp_path / "m").write_bytes(body + hashlib.sha256(body).digest())
+    (tmp_path / "m.1").write_bytes(small())
+    with pytest.raises(NewerFormatError, match=r"m: it has format 7.*Update thresher"):
+        load(tmp_path / "m")
+
+
+def test_functions_are_refused_before_anything_is_written(tmp_path):
+    model = SparseRegressor(2, step_size=lambda t, k: 0.1).partial_fit(X, Y)
+    with pytest.raises(TypeError, match="not as functions"):
+        save(model, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_generations(tmp_path):
+    path = tmp_path / "m"
+    for number in range(5):
+        save(Gram(2), path, note=number, generations=3)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["m", "m.1", "m.2"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load_with_note(path)[1] == 4
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match=r"m cannot be used.*going on from m\.1"):
+        assert load_with_note(path)[1] == 3
+    (tmp_path / "m.1").unlink()
+    path.unlink()
+    with pytest.warns(UserWarning, match=r"going on from m\.2"):
+        assert load_with_note(path)[1] == 2
+    (tmp_path / "m.2").unlink()
+    with pytest.raises(FileNotFoundError):
+        load(path)
+    path.write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"m: it is not a checkpoint"):
+        load(path)
+
+
+class Disk:
+    """Counts what touches the disk, and fails once, at a given call; a write fails with half of the bytes written."""
+
+    def __init__(self, monkeypatch):
+        self.calls, self.fail_at = [], None
+        for name in ("fsync", "replace", "link"):
+            monkeypatch.setattr(os, name, self.counted(name, getattr(os, name)))
+        opened = Path.open
+
+        def open_(path, mode="r", *rest, **keywords):
+            file = opened(path, mode, *rest, **keywords)
+            return self.file(file) if mode == "wb" else file
+
+        monkeypatch.setattr(Path, "open", open_)
+
+    def counted(self, name, function):
+        def call(*arguments):
+            self.calls.append(name)
+            if len(self.calls) - 1 == self.fail_at:
+                if name == "write":
+                    function(arguments[0][: len(arguments[0]) // 2])
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return function(*arguments)
+
+        return call
+
+    @contextmanager
+    def file(self, opened):
+        with opened:
+            proxy = SimpleNamespace(write=self.counted("write", opened.write), flush=opened.flush, fileno=opened.fileno)
+            yield proxy
+
+
+@pytest.mark.parametrize(
+    ("generations", "calls"),
+    [
+        (1, ["write", "fsync", "replace", "fsync"]),
+        (3, ["write", "fsync", "replace", "link", "replace", "replace", "fsync"]),
+    ],
+)
+def test_a_full_disk_at_any_moment_leaves_the_previous_one(tmp_path, monkeypatch, generations, calls):
+    disk = Disk(monkeypatch)
+    for fail_at in range(len(calls)):
+        directory = tmp_path / str(fail_at)
+        directory.mkdir()
+        path = directory / "m"
+        disk.fail_at = None
+        for number in range(3):
+            disk.calls.clear()
+            save(Gram(2), path, note=number, generations=generations)
+        assert disk.calls == calls
+        disk.calls.clear()
+        disk.fail_at = fail_at
+        with pytest.raises(OSError, match="No space left"):
+            save(Gram(2), path, note=3, generations=generations)
+        is_in_place = fail_at == len(calls) - 1  # only bringing the renaming to the disk has failed
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert load_with_note(path)[1] == (3 if is_in_place else 2)
+        assert all(one.name.startswith("m") for one in directory.iterdir())
