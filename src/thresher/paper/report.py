@@ -154,13 +154,15 @@ def _table(table: Table) -> str:
     for label, columns in table.rows.items():
         printed = table.printed.get(label, [None] * len(columns))
         cells = "".join(_entry(errors, number) for errors, number in zip(columns, printed, strict=True))
-        rows.append(f"<tr><th>{_text(label)}</th>{cells}</tr>")
-    beside = "; ".join(f"{label} {_median_and_range(errors)}" for label, errors in table.beside.items())
+        rows.append(f"<tr><th>{_text(label.removeprefix('OHT '))}</th>{cells}</tr>")
+    beside = "; ".join(
+        f"{NAMES.get(label, label)} {_median_and_range(errors)}" for label, errors in table.beside.items()
+    )
     note = ", in brown the paper's number" if table.printed else ""
     return (
         f'<div class="scroll"><table>\n<caption>{_text(table.caption)}</caption>\n'
         f"<thead><tr><th></th>{head}</tr></thead>\n<tbody>\n{chr(10).join(rows)}\n</tbody>\n</table></div>\n"
-        f'<p class="muted">Medians over seeds, below them quartiles{note}. {_text(beside)}.</p>'
+        f'<p class="muted">Medians over seeds, below them quartiles{note}. With ranges: {_text(beside)}.</p>'
     )
 
 
