@@ -91,7 +91,11 @@ def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
     for cell in cells:
         together = cell.design["matrix"] and all(method.kind == "oht" for method in cell.methods)
         groups.setdefault((cell.data_seed, cell.n_rows) if together else cell.key, []).append(cell)
-    return sorted(groups.values(), key=lambda group: sum(map(cost, group)), reverse=True)
+    ordered = sorted(groups.values(), key=lambda group: sum(map(cost, group)), reverse=True)
+    # One of each kind goes first: on a new machine they compile different functions, once instead of everywhere.
+    kinds = [group[0].design["matrix"] for group in ordered]
+    first = sorted({kinds.index(kind) for kind in kinds})
+    return [ordered[i] for i in first] + [group for i, group in enumerate(ordered) if i not in first]
 
 
 def _in_this_process(groups: Sequence[list[Cell]], store: Store) -> Iterator[tuple[list[Cell], Exception | None]]:
