@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test bench reproduce reproduce-quick check-report format clean
 
 demo: $(VENV)/.installed
-	$(BIN)/python examples/demo.py
+	$(BIN)/thresher demo
 
 test: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -40,7 +40,7 @@ format: $(VENV)/.installed
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli,plot,test]'
 	touch $@
 
 clean:

@@ -14,12 +14,12 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 from sklearn.linear_model import SGDRegressor
 from threadpoolctl import threadpool_limits
 
 from harness import cores, machine, run_python, seconds
 from thresher import SparseRegressor
+from thresher.speed import fold_with_dsyrk
 from thresher.streams.synthetic import SparseLinearStream
 
 N_WARMUP, N_ROWS = 100, 10_000
@@ -40,12 +40,6 @@ GOALS = {
     "default": 3.0,
     "default, prequential": 3.0,
 }
-
-
-def fold_with_dsyrk(X):
-    gram = np.zeros((X.shape[1], X.shape[1]), order="F")
-    for start in range(0, len(X), 256):
-        dsyrk(1.0, X[start : start + 256].T, beta=1.0, c=gram, overwrite_c=1)
 
 
 def plain_numpy(X, y, s, K, eta, t0):
@@ -157,6 +151,7 @@ FIRST_CALL = """
 import time
 import numpy as np
 from thresher import SparseRegressor
+from thresher.speed import fold_with_dsyrk
 X = np.random.default_rng(0).standard_normal((300, 20))
 t = time.perf_counter()
 SparseRegressor(2).partial_fit(X, X[:, 0])
@@ -166,6 +161,7 @@ PEAK = """
 import numpy as np
 from scipy.linalg import blas
 from thresher import SparseRegressor
+from thresher.speed import fold_with_dsyrk
 
 def high_water():
     with open("/proc/self/status") as status:

@@ -182,7 +182,7 @@ def test_constant_and_duplicated_columns(rng):
     gram = Gram(3).absorb(X, X[:, 1])
     assert gram.variance()[0] == 0.0
     assert not gram.comoment()[0].any()
-    np.testing.assert_array_equal(gram.comoment()[1], gram.comoment()[2])
+    np.testing.assert_allclose(gram.comoment()[1], gram.comoment()[2], rtol=1e-14)
 
 
 def test_zero_weights_count_as_rows_only(rng):
@@ -311,7 +311,7 @@ def test_values_too_large_for_float32_are_refused():
 def test_block_is_at_most_an_eighth_of_a_large_gram():
     for d in (1000, 2000, 4000, 20_000):
         assert gram_module.block_rows(d) <= d / 8 + 16
-    assert gram_module.block_rows(3) == 64
+    assert gram_module.block_rows(3) == 128
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

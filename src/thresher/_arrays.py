@@ -1,9 +1,18 @@
 """Small things with arrays."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+
+class NamedRows(NamedTuple):
+    """Rows whose sender has checked that their columns have these names: what a data frame is, without one."""
+
+    names: NDArray[Any]
+    values: Floats
 
 
 def add_outer(matrix: Floats, a: Floats, b: Floats) -> Floats:

@@ -69,7 +69,7 @@ class Progress:
             self._pace = (time.monotonic() - self._start) / (self._done - self._first)
         if self._pace is None or self._done >= self._total:
             return ""
-        return f", about {_duration(self._pace * (self._total - self._done))} left"
+        return f", about {duration(self._pace * (self._total - self._done))} left"
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -78,7 +78,7 @@ class Progress:
             self._bar.stop()
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """To two digits or so."""
     if seconds < 90.0:
         return f"{seconds:.0f} s"

@@ -52,7 +52,7 @@ def save(value: Any, path: str | os.PathLike[str], note: Any = None, generations
     if generations < 1:
         raise ValueError(f"generations must be at least 1, got {generations}")
     content, path = encode(value, note), Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = path.with_name(f".{path.name}.part")
     try:
         with beside.open("wb") as file:
             file.write(content)
@@ -125,7 +125,7 @@ def _make_room(path: Path, generations: int) -> None:
         if number > 1:
             source.replace(target)
         else:
-            linked = path.with_name(f".{path.name}.{os.getpid()}.link")
+            linked = path.with_name(f".{path.name}.link")
             linked.unlink(missing_ok=True)
             try:
                 os.link(source, linked)

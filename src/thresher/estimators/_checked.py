@@ -10,7 +10,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from thresher._checks import check_range, check_weights
+from thresher._arrays import NamedRows
+from thresher._checks import check_range, check_rows, check_weights
 from thresher.estimators._plain import is_plain
 
 Floats = NDArray[np.float64]
@@ -50,12 +51,21 @@ class Checked(BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, reset: bool, dtype: np.dtype[Any], multi_output: bool = False
     ) -> tuple[Any, Floats, Floats | None]:
         """Checked rows by columns, responses and weights. Sets or checks the features seen."""
-        known = reset or not hasattr(self, "feature_names_in_")
+        names = None
+        if isinstance(X, NamedRows):
+            names, X = X
+            if not reset and not np.array_equal(names, getattr(self, "feature_names_in_", ())):
+                raise ValueError("These rows have other columns than those before.")
+        known = reset or names is not None or not hasattr(self, "feature_names_in_")
         plain = known and is_plain(X, y, None if reset else self.n_features_in_, dtype, multi_output)
         if plain:
             rows, responses = X, y
             if reset:
                 self._forget_features(X.shape[1])
+                if names is not None:
+                    self.feature_names_in_ = names
+        elif names is not None:
+            rows, responses, _ = check_rows(X, y, None, len(names), dtype)
         else:
             if isinstance(X, list | tuple | np.ndarray) and np.asarray(X).dtype.kind in "US":
                 raise ValueError("X holds strings; pass numbers.")

@@ -59,6 +59,18 @@ class Streaming(Saving, Checked, ABC):
         self._warn_of_rises()
         return self
 
+    def settle(self) -> Self:
+        """Choose anew and run rounds on the rows so far until nothing moves: the place where a stream ends.
+
+        As ``fit_summary(self.summary_)``, but from the current estimate on, and with the history kept.
+        """
+        check_is_fitted(self, "summary_")
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            check_summary(self.summary_, self._summary_type)
+            self._adopt_parameters()
+        return self._come_to_rest()
+
     # -- what a subclass provides ------------------------------------------------------------------------
 
     @abstractmethod
@@ -101,9 +113,15 @@ class Streaming(Saving, Checked, ABC):
 
     def _settle(self, summary: Any) -> Self:
         self._start(summary)
-        settled = self._rounds.settle(self.step_size, self.n_steps, self.tol, self.max_iter)
-        self.n_iter_ = self._rounds.n_rounds
-        self._publish()
+        return self._come_to_rest()
+
+    def _come_to_rest(self) -> Self:
+        before, settled = self._rounds.n_rounds, True
+        try:
+            settled = self._rounds.settle(self.step_size, self.n_steps, self.tol, self.max_iter)
+        finally:  # an interrupt falls between rounds
+            self.n_iter_ = self._rounds.n_rounds - before
+            self._publish()
         self._warn_of_rises()
         if not settled and not self._warned:
             warn_caller(

@@ -20,6 +20,9 @@ from thresher.kernels.progress import N_AT_ROUND, N_PENDING, N_ROUNDS
 from thresher.kernels.sparse_round import run_round
 from thresher.kernels.working_set import N_KEPT, SIZE, STALE, WorkingSet, follow_row
 
+# From this many rows per round on, it is cheaper to build the working set anew than to keep it up to date row by row.
+LONG_ROUND = 64
+
 
 @compiled
 def best_intercept(moments: Floats, totals: Floats, coef: Floats, features: Integers, n_kept: int) -> float:
@@ -88,5 +91,7 @@ def run_rows(
                 note_support(features, status[N_KEPT], progress[N_ROUNDS], held, held_total)
                 if problem.centred:
                     intercept[0] = best_intercept(moments, totals, coef, features, status[N_KEPT])
+                if round_size >= LONG_ROUND:
+                    status[STALE] = 1
         elif problem.centred and progress[N_ROUNDS] == 0:
             intercept[0] = best_intercept(moments, totals, coef, features, 0)  # the mean

@@ -1,16 +1,15 @@
 """One HTML file with everything in it: pictures, tables, verdicts, settings."""
 
-import base64
-import html
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._page import definitions, page, picture
+from thresher._page import text as escaped
 from thresher.paper.drawing import NAMES, as_svg
 from thresher.paper.item import Claim, Item, Panel, Results, Source, Table, Verdict
 from thresher.paper.profiles import Profile
@@ -55,17 +54,10 @@ def show(item: Item, results: Results, profile: Profile, finished: dict[str, Fin
 
 def report(shown: Sequence[Shown], profile: Profile) -> str:
     """The page."""
-    style = files("thresher.paper").joinpath("report.css").read_text()
     body = "\n".join(
         [_head(shown, profile), _overview(shown), *(_section(one, profile) for one in shown), _foot(profile)]
     )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>Online generalized sparse regression, reproduced</title>\n<style>\n{style}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+    return page("Online generalized sparse regression, reproduced", body)
 
 
 def _head(shown: Sequence[Shown], profile: Profile) -> str:
@@ -91,7 +83,7 @@ def _head(shown: Sequence[Shown], profile: Profile) -> str:
         "words unless they are marked as ours, and each verdict follows from the results by the rule that is given "
         "with it. Beyond the paper, every figure has what this package does by default with nothing set, and an oracle "
         "that is told what is to be found.</p>\n"
-        f"{label}\n{_definitions(facts)}"
+        f"{label}\n{definitions(facts)}"
     )
 
 
@@ -104,7 +96,7 @@ def _overview(shown: Sequence[Shown]) -> str:
             for verdict, plural in PLURALS.items()
             if counts[verdict]
         )
-        rows.append(f'<tr><td><a href="#{one.item.name}">{_text(one.item.title)}</a></td><td>{badges}</td></tr>')
+        rows.append(f'<tr><td><a href="#{one.item.name}">{escaped(one.item.title)}</a></td><td>{badges}</td></tr>')
     return (
         '<table class="overview">\n<thead><tr><th>Figure or table</th><th>Claims</th></tr></thead>\n<tbody>\n'
         + "\n".join(rows)
@@ -116,17 +108,17 @@ def _section(one: Shown, profile: Profile) -> str:
     item = one.item
     pictures = "\n".join(_picture(item, panel) for panel in one.panels)
     claims = "\n".join(map(_claim, one.claims))
-    choices = "".join(f"<li>{_text(choice)}</li>" for choice in item.choices)
+    choices = "".join(f"<li>{escaped(choice)}</li>" for choice in item.choices)
     return "\n".join(
         [
             f'<section id="{item.name}">',
-            f"<h2><small>{item.name}</small>{_text(item.title)}</h2>",
-            f"<p>{_text(item.about)}</p>",
+            f"<h2><small>{item.name}</small>{escaped(item.title)}</h2>",
+            f"<p>{escaped(item.about)}</p>",
             *(_table(table) for table in one.tables),
             f'<div class="panels">\n{pictures}\n</div>',
             f'<h3>What is claimed, and what we find</h3>\n<ul class="claims">\n{claims}\n</ul>',
             f"<h3>Our choices</h3>\n<ul>{choices}</ul>" if choices else "",
-            f"<details><summary>Settings, seeds, time</summary>{_definitions(_settings(one, profile))}</details>",
+            f"<details><summary>Settings, seeds, time</summary>{definitions(_settings(one, profile))}</details>",
             "</section>",
         ]
     )
@@ -134,35 +126,34 @@ def _section(one: Shown, profile: Profile) -> str:
 
 def _claim(claim: Claim) -> str:
     return (
-        f"<li>{_badge(claim.verdict, claim.verdict)}{_text(claim.text)} "
+        f"<li>{_badge(claim.verdict, claim.verdict)}{escaped(claim.text)} "
         f'<span class="source">{SOURCES[claim.source]}</span>'
-        f'<span class="evidence">{_text(claim.evidence)} Rule: {_text(claim.rule)}.</span></li>'
+        f'<span class="evidence">{escaped(claim.evidence)} Rule: {escaped(claim.rule)}.</span></li>'
     )
 
 
 def _picture(item: Item, panel: Panel) -> str:
-    data = base64.b64encode(as_svg(panel)).decode()
     scale = "logarithmic axes" if panel.log_x else "errors on a logarithmic axis"
     names = ", ".join(NAMES.get(label, label) for label in panel.lines)
     alt = f"{item.title}: {panel.title}. Squared error against {panel.xlabel}, {scale}, for {names}."
-    return f'<img src="data:image/svg+xml;base64,{data}" alt="{_text(alt)}" width="442" height="374">'
+    return picture(as_svg(panel), alt, 442, 374)
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{_text(column)}</th>" for column in table.columns)
+    head = "".join(f"<th>{escaped(column)}</th>" for column in table.columns)
     rows = []
     for label, columns in table.rows.items():
         printed = table.printed.get(label, [None] * len(columns))
         cells = "".join(_entry(errors, number) for errors, number in zip(columns, printed, strict=True))
-        rows.append(f"<tr><th>{_text(label.removeprefix('OHT '))}</th>{cells}</tr>")
+        rows.append(f"<tr><th>{escaped(label.removeprefix('OHT '))}</th>{cells}</tr>")
     beside = "; ".join(
         f"{NAMES.get(label, label)} {_median_and_range(errors)}" for label, errors in table.beside.items()
     )
     note = ", in brown the paper's number" if table.printed else ""
     return (
-        f'<div class="scroll"><table>\n<caption>{_text(table.caption)}</caption>\n'
+        f'<div class="scroll"><table>\n<caption>{escaped(table.caption)}</caption>\n'
         f"<thead><tr><th></th>{head}</tr></thead>\n<tbody>\n{chr(10).join(rows)}\n</tbody>\n</table></div>\n"
-        f'<p class="muted">Medians over seeds, below them quartiles{note}. With ranges: {_text(beside)}.</p>'
+        f'<p class="muted">Medians over seeds, below them quartiles{note}. With ranges: {escaped(beside)}.</p>'
     )
 
 
@@ -226,17 +217,5 @@ def _day(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _definitions(facts: dict[str, str]) -> str:
-    return (
-        '<dl class="facts">\n'
-        + "\n".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts.items())
-        + "\n</dl>"
-    )
-
-
 def _badge(verdict: str, text: str) -> str:
-    return f'<span class="verdict {verdict.replace(" ", "-")}">{_text(text)}</span>'
-
-
-def _text(value: str) -> str:
-    return html.escape(value)
+    return f'<span class="verdict {verdict.replace(" ", "-")}">{escaped(text)}</span>'

@@ -1,119 +1,111 @@
-"""Whole lines of a file or a pipe, block by block, with exact offsets."""
+"""Whole lines of a file or a pipe, block by block."""
 
 import gzip
-import hashlib
+import os
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
-BLOCK_SIZE = 1 << 20
+from thresher.streams.errors import SourceError
 
-
-class ChangedSourceError(ValueError):
-    """What was read before is not what is there now."""
-
-
-class Block(NamedTuple):
-    """Bytes that end with a line, and how many bytes there were up to their end; gzip counts what it holds."""
-
-    content: bytes
-    end: int
+BLOCK_SIZE = 1 << 23
 
 
 class Lines:
     r"""Blocks of whole lines, each line once, in memory that does not grow.
 
-    A block is about `block_size` bytes, or one line if that is longer. Reading can begin again at the end of any
-    block, with the proof that everything before it is unchanged: ``digest`` of the one reader is what another is
-    given with its ``start``.
+    A block is about `block_size` bytes, or one line if that is longer; or what has come so far, if `follow`.
 
     Parameters
     ----------
-    source : Path or binary file
+    source : Path or raw binary file
         A file, decompressed if its name ends in .gz, or something open for reading, such as a pipe.
-    start : int, default=0
-        Bytes that were read before.
-    digest : str, default=""
-        The digest of these bytes, which are read again and compared with it.
+    name : str
+        What to call it in errors.
     block_size : int
     follow : bool, default=False
-        Whether to wait for more at the end, until somebody interrupts. A line without its end is not complete yet.
-    patience : float, default=0.5
+        Whether to hand on lines as they come: a file is looked at for more at its end until somebody interrupts, a pipe
+        until it is closed. A line without its end is not complete yet.
+    patience : float, default=0.2
         Seconds between looks.
+
+    Attributes
+    ----------
+    fraction : float or None
+        How much of a file was read.
 
     Examples
     --------
     >>> import io
     >>> from thresher.streams.lines import Lines
-    >>> lines = Lines(io.BytesIO(b"a,b\n1,2\n3,4"), block_size=5)
-    >>> [block for block in lines]
-    [Block(content=b'a,b\n', end=4), Block(content=b'1,2\n', end=8), Block(content=b'3,4', end=11)]
+    >>> list(Lines(io.BytesIO(b"a,b\n1,2\n3,4"), block_size=5))
+    [b'a,b\n', b'1,2\n', b'3,4']
     """
 
     def __init__(
         self,
         source: Path | IO[bytes],
-        start: int = 0,
-        digest: str = "",
+        name: str = "the stream",
         block_size: int = BLOCK_SIZE,
         follow: bool = False,
-        patience: float = 0.5,
+        patience: float = 0.2,
     ) -> None:
-        self._source, self._start, self._expected = source, start, digest
-        self._block_size, self._follow, self._patience = block_size, follow, patience
-        self._hash = hashlib.sha256()
+        self._source, self._name, self._block_size = source, name, block_size
+        self._follow, self._patience = follow, patience
+        self.fraction: float | None = None
 
-    @property
-    def digest(self) -> str:
-        """Of all bytes up to the end of the last block."""
-        return self._hash.hexdigest()
-
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[bytes]:
         if not isinstance(self._source, Path):
-            yield from self._blocks(self._source)
-        elif self._source.suffix == ".gz":
-            with gzip.open(self._source) as file:
-                yield from self._blocks(file)  # type: ignore[arg-type]
-        else:
-            with self._source.open("rb") as file:
-                yield from self._blocks(file)
+            yield from self._blocks(self._source, self._source)
+            return
+        with self._source.open("rb", buffering=0) as raw:
+            if self._source.suffix != ".gz":
+                yield from self._blocks(raw, raw)
+                return
+            with gzip.open(raw) as file:
+                try:
+                    yield from self._blocks(file, raw)  # type: ignore[arg-type]
+                except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                    raise SourceError(f"{self._name} is not a whole gzip file ({error}); fetch it again.") from error
 
-    def _blocks(self, file: IO[bytes]) -> Iterator[Block]:
-        self._skip(file)
-        end, rest = self._start, b""
+    def _blocks(self, file: IO[bytes], raw: IO[bytes]) -> Iterator[bytes]:
+        live = self._follow
+        waits = live and isinstance(self._source, Path)
+        size = os.stat(self._source).st_size if isinstance(self._source, Path) else 0
+        rest: list[bytes] = []
         while True:
-            more = file.read(self._block_size)
-            content = rest + more
+            more = self._read(file, live)
             if more:
-                cut = content.rfind(b"\n") + 1
-            elif self._follow:
+                cut = more.rfind(b"\n") + 1
+                if not cut:
+                    rest.append(more)
+                    continue
+                whole, rest = b"".join([*rest, more[:cut]]), [more[cut:]]
+            elif waits:
+                self._check_length(raw)
                 time.sleep(self._patience)
                 continue
             else:
-                cut = len(content)
-            whole, rest = content[:cut], content[cut:]
+                whole, rest = b"".join(rest), []
+            if size:
+                self.fraction = min(raw.tell() / size, 1.0)
             if whole:
-                end += len(whole)
-                self._hash.update(whole)
-                yield Block(whole, end)
+                yield whole
             if not more:
                 return
 
-    def _skip(self, file: IO[bytes]) -> None:
-        """Read again what was read before, and see that it is the same."""
-        left = self._start
-        while left:
-            content = file.read(min(left, self._block_size))
-            if not content:
-                raise ChangedSourceError(
-                    f"{self._name} has {self._start - left} bytes now; {self._start} were read before."
-                )
-            self._hash.update(content)
-            left -= len(content)
-        if self._expected and self._hash.hexdigest() != self._expected:
-            raise ChangedSourceError(f"The first {self._start} bytes of {self._name} have changed since then.")
+    def _read(self, file: IO[bytes], live: bool) -> bytes:
+        """A block, or what there is if nobody should wait for more; empty at the end."""
+        pieces, left = [], self._block_size
+        while left and (piece := file.read(left)):
+            pieces.append(piece)
+            left -= len(piece)
+            if live:
+                break
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    @property
-    def _name(self) -> str:
-        return str(self._source) if isinstance(self._source, Path) else "the source"
+    def _check_length(self, raw: IO[bytes]) -> None:
+        if os.fstat(raw.fileno()).st_size < raw.tell():
+            raise SourceError(f"{self._name} became shorter while it was followed; start again on the new file.")

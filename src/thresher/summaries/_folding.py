@@ -13,7 +13,7 @@ def block_rows(n_features: int, hold_rows: bool = False) -> int:
     """
     if hold_rows:
         return 64
-    return min(max((n_features // 8 + 15) // 16 * 16, 64), 256)
+    return min(max((n_features // 8 + 15) // 16 * 16, 128), 256)
 
 
 def fold(arrays: GramArrays) -> None:

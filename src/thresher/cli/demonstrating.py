@@ -1,33 +1,41 @@
-"""Find 15 features among 1000 while 10,000 rows stream by.
+"""Sparse regression on rows whose truth is known, live."""
 
-    make demo
-
-Draws the paper's weak-signal design (coefficients of standard deviation 0.2, noise 1), shows the error
-as rows arrive, then the recovered support beside the true one, as a table and as demo.png.
-"""
-
-import sys
 import time
 from pathlib import Path
+from typing import Any, Literal
 
-import matplotlib
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from thresher import SparseRegressor
+from thresher.estimators.sparse_regressor import SparseRegressor
 from thresher.streams.synthetic import SparseLinearStream
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
 N_ROWS, N_FEATURES, N_ACTIVE, BLOCK = 10_000, 1000, 15, 100
+HEADS: tuple[tuple[str, Literal["left", "right"]], ...] = (
+    ("feature", "right"),
+    ("true", "right"),
+    ("recovered", "right"),
+    ("", "left"),
+)
 
 
-def run(stream, console):
+def demonstrate(plot: Path) -> None:
+    """Stream the rows, then show the support and draw the picture."""
+    console = Console()
+    stream = SparseLinearStream(N_FEATURES, N_ACTIVE, signal=0.2, noise=1.0, seed=7)
+    model, history = _run(stream, console)
+    console.print(_support_table(model, stream.coef))
+    found = np.count_nonzero((stream.coef != 0) & (model.coef_ != 0))
+    _draw(model, stream.coef, history, plot)
+    console.print(f"{found} of {N_ACTIVE} active features found; plot written to {plot}")
+
+
+def _run(stream: SparseLinearStream, console: Console) -> tuple[SparseRegressor, Any]:
     """Stream the rows; returns the model and the error after each block."""
-    model, history, busy = SparseRegressor(), [], 0.0
+    model, busy = SparseRegressor(), 0.0
+    history: list[tuple[int, float]] = []
     with console.status("compiling (only the first time on a machine) ..."):
         SparseRegressor().partial_fit(np.tile(np.eye(5), (20, 1)), np.arange(100.0))
     columns = (
@@ -54,10 +62,10 @@ def run(stream, console):
     return model, np.array(history)
 
 
-def support_table(model, truth):
+def _support_table(model: SparseRegressor, truth: Any) -> Table:
     """True and recovered coefficients, largest first."""
     table = Table(title=f"support after {model.n_samples_seen_:,} rows (s = {model.sparsity_})")
-    for name, justify in (("feature", "right"), ("true", "right"), ("recovered", "right"), ("", "left")):
+    for name, justify in HEADS:
         table.add_column(name, justify=justify)
     chosen = np.flatnonzero((truth != 0) | (model.coef_ != 0))
     for j in sorted(chosen, key=lambda j: (-abs(truth[j]), -abs(model.coef_[j]))):
@@ -68,8 +76,13 @@ def support_table(model, truth):
     return table
 
 
-def draw(model, truth, history, path):
+def _draw(model: SparseRegressor, truth: Any, history: Any, path: Path) -> None:
     """Error against rows, and recovered against true coefficients."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     left.loglog(history[:, 0], history[:, 1], color="#1b6ca8")
     rows = history[history[:, 0] >= 1000, 0]
@@ -86,19 +99,3 @@ def draw(model, truth, history, path):
     right.set(xlabel="feature", ylabel="coefficient", title="support: true and recovered")
     right.legend(frameon=False)
     figure.savefig(path, dpi=120)
-
-
-def main():
-    console = Console()
-    stream = SparseLinearStream(N_FEATURES, N_ACTIVE, signal=0.2, noise=1.0, seed=7)
-    model, history = run(stream, console)
-    console.print(support_table(model, stream.coef))
-    path = Path("demo.png")
-    draw(model, stream.coef, history, path)
-    found = np.count_nonzero((stream.coef != 0) & (model.coef_ != 0))
-    console.print(f"{found} of {N_ACTIVE} active features found; plot written to {path}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

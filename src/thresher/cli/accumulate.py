@@ -1,0 +1,68 @@
+"""Summarise the rows of a source."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thresher.cli import options
+
+PANEL = "Shards"
+HELP = """Summarise rows, to be merged with other summaries and fitted later.
+
+A summary is as large as the square of the number of columns, however many rows there are. Shards may be
+summarised apart, on any machines; merging their summaries and fitting gives what one pass over all rows
+gives. Levels of categories must be the same in all shards: give them with [bold]--categories[/bold].
+
+Example: [bold]thresher accumulate shard1.parquet --target y -o part1.summary[/bold]
+"""
+
+
+def command(
+    context: typer.Context,
+    source: options.SOURCE,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to keep the summary.", show_default=False)],
+    target: options.TARGET = None,
+    features: options.FEATURES = None,
+    drop: options.DROP = None,
+    weight: options.WEIGHT = None,
+    categories: options.CATEGORIES = None,
+    missing: options.MISSING = "error",
+    checkpoint_every: options.EVERY = 100_000,
+    keep: options.KEEP = 1,
+    resume: options.RESUME = False,
+    overwrite: options.OVERWRITE = False,
+    format: options.FORMAT = None,
+    delimiter: options.DELIMITER = None,
+    no_header: options.NO_HEADER = False,
+    json: options.JSON = False,
+    quiet: options.QUIET = False,
+) -> None:
+    """Accumulate."""
+    settings: dict[str, Any] = {
+        "target": target,
+        "features": options.comma_separated(features),
+        "drop": options.comma_separated(drop),
+        "weight": weight,
+        "categories": options.parsed_categories(categories),
+        "missing": options.checked_policy(missing),
+    }
+    from thresher.cli.begin import begin  # heavy, and not needed for help
+    from thresher.cli.feeding import feed
+    from thresher.cli.result import print_account
+    from thresher.ingest import Ingest
+    from thresher.summaries.gram import Gram
+
+    opened = options.opened(source, format, delimiter, no_header)
+    ingest = begin(
+        context,
+        opened,
+        settings,
+        output,
+        resume,
+        overwrite,
+        Gram,
+        lambda columns: Ingest(Gram(len(columns.names)), columns, settings),
+    )
+    feed(ingest, opened, ingest.settings["missing"], output, checkpoint_every, keep, live=not quiet)
+    print_account(ingest, output, json)

@@ -1,0 +1,116 @@
+"""All subcommands, and what becomes of their errors."""
+
+import contextlib
+import errno
+import os
+import sys
+import warnings
+from typing import Any
+
+import typer
+
+from thresher._version import __version__
+from thresher.checkpoint import CheckpointError
+from thresher.cli import accumulate, bench, demo, diagnose, fit, merge, predict, reproduce, show
+from thresher.cli.errors import BAD_MODEL, BAD_SOURCE, NO_ROOM, UNEXPECTED, USAGE, InterruptedRunError, OptionsError
+from thresher.streams.errors import SourceError
+
+ABOUT = """Sparse linear models of rows that stream in from files and pipes.
+
+[bold]thresher fit data.parquet --target y --model m.thresher[/bold] reads the rows once, keeps the model in
+m.thresher, and shows which columns matter. It can be stopped at any moment: the same command with
+[bold]--resume[/bold] goes on at the right row.
+
+Exit status: 0 done, 1 something unexpected, 2 wrong options, 3 rows that cannot be read or used, or have
+changed, 4 a model file that cannot be used, 5 no room to write, 130 or 143 interrupted, with everything
+saved. [bold]--debug[/bold], anywhere, shows where an error comes from.
+"""
+
+
+def flowing(text: str) -> str:
+    """Paragraphs without line ends of their own, so that they fill whatever width there is."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+app = typer.Typer(
+    name="thresher", help=flowing(ABOUT), rich_markup_mode="rich", pretty_exceptions_enable=False, no_args_is_help=True
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"thresher {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _all(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None: ...
+
+
+for module in (fit, predict, show, diagnose, accumulate, merge, demo, bench, reproduce):
+    foreign = module is reproduce  # has a parser of its own
+    app.command(
+        module.__name__.rpartition(".")[2],
+        help=flowing(module.HELP),
+        rich_help_panel=module.PANEL,
+        add_help_option=not foreign,
+        context_settings={"allow_extra_args": foreign, "ignore_unknown_options": foreign},
+    )(module.command)
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; one sentence for whatever goes wrong, and a status that says what kind of thing it was."""
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    warnings.showwarning = _show_warning
+    try:
+        result = app(arguments, prog_name="thresher", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has seen enough
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except InterruptedRunError as stop:
+        print(stop, file=sys.stderr)
+        return stop.status
+    except Exception as error:
+        if debug:
+            raise
+        status, message = _explained(error)
+        print(message, file=sys.stderr)
+        return status
+    except SystemExit as end:  # a parser of its own had something to say
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        return 130
+    return result if isinstance(result, int) else 0
+
+
+def _explained(error: Exception) -> tuple[int, str]:
+    match error:
+        case _ if hasattr(error, "format_message"):  # typer's own, wherever it takes them from
+            context = getattr(error, "ctx", None)
+            hint = f" Try '{context.command_path} --help'." if context is not None else ""
+            return USAGE, f"thresher: {error.format_message()}{hint}"
+        case OptionsError():
+            return USAGE, f"thresher: {error}"
+        case SourceError():
+            return BAD_SOURCE, f"thresher: {error}"
+        case CheckpointError():
+            return BAD_MODEL, f"thresher: {error}"
+        case FileNotFoundError():
+            return BAD_MODEL, f"thresher: {error.filename} does not exist."
+        case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return NO_ROOM, f"thresher: {error.filename or 'the disk'}: {error.strerror}."
+        case OSError():
+            return NO_ROOM, f"thresher: {error}"
+        case ImportError() | ValueError() | TypeError():
+            return UNEXPECTED, f"thresher: {error}"
+    return UNEXPECTED, f"thresher: {type(error).__name__}: {error} (--debug shows more)"
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    print(f"thresher: note: {message}", file=sys.stderr)

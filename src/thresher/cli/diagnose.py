@@ -1,0 +1,30 @@
+"""Say what could be wrong with a model."""
+
+import json as encoder
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thresher.cli import options
+
+PANEL = "Models"
+HELP = """Say what could be wrong with a model: too few rows, near-twins, constant columns, a support that moves.
+
+Example: [bold]thresher diagnose price.thresher[/bold]
+"""
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="A file that fit wrote, or model.save.", show_default=False)],
+    json: options.JSON = False,
+) -> None:
+    """Diagnose."""
+    from thresher.checkpoint import CheckpointError, load  # heavy, and not needed for help
+    from thresher.estimators.sparse_regressor import SparseRegressor
+
+    learner = load(model)
+    if not isinstance(learner, SparseRegressor) or not hasattr(learner, "coef_"):
+        raise CheckpointError(f"{model} holds a {type(learner).__name__}, and a fitted sparse model is needed.")
+    diagnosis = learner.diagnose()
+    print(encoder.dumps(diagnosis.to_dict()) if json else diagnosis)

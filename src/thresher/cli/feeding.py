@@ -1,0 +1,89 @@
+"""Read a source to its end, into a learner, and keep both in one file on the way."""
+
+import time
+from pathlib import Path
+
+from thresher.cli.errors import InterruptedRunError
+from thresher.cli.live import Live
+from thresher.cli.stopping import Stopping
+from thresher.ingest import Ingest
+from thresher.streams.ahead import Ahead
+from thresher.streams.batches import Batches
+from thresher.streams.errors import ChangedSourceError, SourceError
+from thresher.streams.source import Source
+
+# Seconds after which rows of a slow stream are kept even if there are few of them.
+SOON = 10.0
+
+
+class Keeper:
+    """Writes the file when it is time to, if there is one."""
+
+    def __init__(self, ingest: Ingest, path: Path | None, every: int, keep: int) -> None:
+        self._ingest, self._path, self._every, self._keep = ingest, path, every, keep
+        self._n_kept, self._when = ingest.place.n_rows, time.monotonic()
+
+    def keep_if_due(self) -> None:
+        """Write it if enough came in."""
+        new = self._ingest.place.n_rows - self._n_kept
+        if new >= self._every or (new and time.monotonic() - self._when > SOON):
+            self.keep()
+
+    def keep(self) -> None:
+        """Write it now. A disk that is full leaves the one before as it is."""
+        if self._path is None:
+            return
+        try:
+            self._ingest.save(self._path, self._keep)
+        except OSError as error:
+            there = f"; what was kept after {self._n_kept:,} rows is intact" if self._n_kept else ""
+            raise OSError(
+                error.errno, f"{error.strerror}{there}. Make room and use --resume", str(self._path)
+            ) from error
+        self._n_kept, self._when = self._ingest.place.n_rows, time.monotonic()
+
+
+def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every: int, keep: int, live: bool) -> None:
+    """Absorb what is left of the source, then let the learner finish, and keep it."""
+    batches = Batches(source, ingest.columns, missing, ingest.place, path is not None, every)  # type: ignore[arg-type]
+    keeper = Keeper(ingest, path, every, keep)
+    with Stopping() as stop, Live(source, ingest.place.n_rows, live) as line, Ahead(batches) as ahead:
+        while not stop.signal:
+            try:
+                batch = ahead.get(0.1)
+            except TimeoutError:
+                keeper.keep_if_due()
+                line.show(ingest)
+                continue
+            except StopIteration:
+                break
+            except ChangedSourceError:
+                raise
+            except SourceError as error:
+                raise _with_what_is_kept(error, ingest, keeper, path) from error
+            if ingest.place.n_rows == 0:
+                line.say("compiling, the first time on a machine takes a minute ...")
+            ingest.absorb(batch)
+            keeper.keep_if_due()
+            line.show(ingest)
+        if stop.signal:
+            keeper.keep()
+            n_rows = ingest.place.n_rows
+            told = f"Interrupted after {n_rows:,} rows"
+            told += f", which {path} holds. The same command with --resume goes on." if path else "; nothing was kept."
+            raise InterruptedRunError(told, stop.signal)
+        if ingest.place.n_rows == 0:
+            raise SourceError(f"{source.name} has no rows.")
+        if ingest.n_used == 0:
+            raise SourceError(f"{source.name} has no row without missing values.")
+        line.say("settling ...")
+        ingest.finish()
+        keeper.keep()
+
+
+def _with_what_is_kept(error: SourceError, ingest: Ingest, keeper: Keeper, path: Path | None) -> SourceError:
+    """Keep the good rows before the bad ones, and say so."""
+    if path is None or ingest.place.n_rows == 0:
+        return error
+    keeper.keep()
+    return SourceError(f"{error} The {ingest.place.n_rows:,} rows before are kept in {path}; mend it and use --resume.")

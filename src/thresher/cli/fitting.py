@@ -1,0 +1,86 @@
+"""From a source, or a summary, to a model."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from thresher.checkpoint import CheckpointError
+from thresher.cli.begin import begin, explicit, is_checkpoint
+from thresher.cli.errors import OptionsError
+from thresher.cli.feeding import feed
+from thresher.estimators.sparse_regressor import SparseRegressor
+from thresher.ingest import LATE, Ingest
+from thresher.streams.columns import Columns
+from thresher.streams.source import Source
+from thresher.summaries.gram import Gram
+
+__all__ = ["fit_source", "fit_summary", "is_checkpoint"]
+
+
+def fit_source(
+    context: typer.Context,
+    source: Source,
+    settings: dict[str, Any],
+    parameters: dict[str, Any],
+    model: Path | None,
+    resume: bool,
+    overwrite: bool,
+    every: int,
+    keep: int,
+    live: bool,
+) -> Ingest:
+    """A model from the rows of a source, from the first on or from where it was left."""
+
+    def fresh(columns: Columns) -> Ingest:
+        rounds, follow = settings["round_size"], settings["follow"]
+        learner = SparseRegressor(
+            **parameters,
+            round_size=rounds or (1 if follow else LATE),
+            groups=columns.groups if settings["groups"] else None,
+        )
+        return Ingest(learner, columns, settings, looks=rounds is None and not follow)
+
+    ingest = begin(context, source, settings, model, resume, overwrite, SparseRegressor, fresh)
+    feed(ingest, source, ingest.settings["missing"], model, every, keep, live)
+    return ingest
+
+
+def fit_summary(
+    context: typer.Context,
+    source: str,
+    parameters: dict[str, Any],
+    groups: bool,
+    model: Path | None,
+    overwrite: bool,
+) -> Ingest:
+    """A model from a summary alone, and kept if that is wanted."""
+    if unfit := explicit(context) & {
+        "target",
+        "features",
+        "drop",
+        "weight",
+        "categories",
+        "missing",
+        "follow",
+        "resume",
+    }:
+        option = f"--{sorted(unfit)[0]}"
+        raise OptionsError(f"{source} is a summary, so the rows are gone: {option} was up to accumulate.")
+    if model is not None and model.exists() and not overwrite:
+        raise OptionsError(f"{model} exists; --overwrite replaces it.")
+    part = Ingest.load(source)
+    if not isinstance(part.learner, Gram):
+        raise CheckpointError(
+            f"{source} holds a {type(part.learner).__name__}, not a summary; to go on with it, use --model {source}."
+        )
+    if not part.finished:
+        raise CheckpointError(f"{source} is not finished; run its accumulate again with --resume first.")
+    learner = SparseRegressor(**parameters, round_size=LATE, groups=part.columns.groups if groups else None)
+    learner.fit_summary(part.learner)
+    learner.feature_names_in_ = np.array(part.columns.names, object)
+    part.learner = learner
+    if model is not None:
+        part.save(model)
+    return part

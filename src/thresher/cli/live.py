@@ -1,0 +1,73 @@
+"""How far reading has come: a line that stays in place on a terminal, a line now and then elsewhere."""
+
+import sys
+import time
+from typing import Any, Self
+
+from thresher._progress import duration
+from thresher.ingest import Ingest
+from thresher.streams.source import Source
+
+# Seconds between lines where they are not overwritten, and before the first.
+BETWEEN, BEFORE = 10.0, 2.0
+
+
+class Live:
+    """Rows done, rows per second, rows left, features kept, and how well rows were predicted before they were seen."""
+
+    def __init__(self, source: Source, n_before: int, wanted: bool) -> None:
+        self._source, self._n_before = source, n_before
+        self._start = self._shown = time.monotonic()
+        self._shown += BEFORE - BETWEEN
+        self._display: Any = None
+        self._wanted = wanted
+        if wanted and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live as RichLive
+            from rich.spinner import Spinner
+
+            self._spinner = Spinner("dots", "reading ...")
+            self._display = RichLive(self._spinner, console=Console(stderr=True), refresh_per_second=8, transient=True)
+
+    def __enter__(self) -> Self:
+        if self._display is not None:
+            self._display.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._display is not None:
+            self._display.stop()
+
+    def say(self, what: str) -> None:
+        """What is going on besides reading."""
+        if self._display is not None:
+            self._spinner.update(text=what)
+
+    def show(self, ingest: Ingest) -> None:
+        """What there is to say now."""
+        if not self._wanted:
+            return
+        now = time.monotonic()
+        if self._display is None:
+            if now - self._shown < BETWEEN:
+                return
+            print(self._line(ingest, now), file=sys.stderr, flush=True)
+        else:
+            self._spinner.update(text=self._line(ingest, now))
+        self._shown = now
+
+    def _line(self, ingest: Ingest, now: float) -> str:
+        done = ingest.place.n_rows
+        speed = (done - self._n_before) / max(now - self._start, 1e-9)
+        total, about = self._source.n_rows, ""
+        fraction = self._source.fraction
+        if total is None and fraction:
+            total, about = max(round(done / fraction), done), "about "
+        parts = [f"{done:,} rows", f"{speed:,.0f} rows/s"]
+        if total is not None and total > done:
+            parts.append(f"{about}{total - done:,} left, {duration((total - done) / max(speed, 1e-9))}")
+        if hasattr(ingest.learner, "support_") and hasattr(ingest.learner, "coef_"):
+            parts.append(f"{len(ingest.learner.support_)} features")
+        if (r2 := ingest.foresight.r2) is not None:
+            parts.append(f"R2 {r2:.4f} on rows to come")
+        return "   ".join(parts)

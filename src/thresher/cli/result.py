@@ -1,0 +1,94 @@
+"""What a run came to, as tables or as JSON."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from thresher.ingest import Ingest
+from thresher.model_card import ModelCard, model_card
+from thresher.model_page import card_facts, interval, number
+
+
+def account(ingest: Ingest, path: Path | None) -> dict[str, Any]:
+    """What became of the rows."""
+    return {
+        "file": None if path is None else str(path),
+        "target": ingest.columns.target,
+        "rows_read": ingest.place.n_rows,
+        "rows_used": ingest.n_used,
+        "rows_skipped": ingest.n_skipped,
+        "values_filled": ingest.n_filled,
+        "unknown_levels": ingest.n_unknown,
+        "prequential": {
+            "rows": ingest.foresight.n_rows,
+            "squared_error": ingest.foresight.squared_error,
+            "r2": ingest.foresight.r2,
+        },
+    }
+
+
+def told(ingest: Ingest, path: Path | None) -> list[str]:
+    """The same in sentences; what is zero is not told."""
+    lines = [f"{ingest.place.n_rows:,} rows read" + (f", {ingest.n_used:,} used" if ingest.n_skipped else "") + "."]
+    if ingest.n_skipped:
+        lines.append(f"{ingest.n_skipped:,} rows left out: a value was missing.")
+    if ingest.n_filled:
+        lines.append(f"{ingest.n_filled:,} missing values replaced by the mean of their column.")
+    if ingest.n_unknown:
+        lines.append(f"{ingest.n_unknown:,} texts were not among the known levels; they count as none of them.")
+    if ingest.foresight.r2 is not None:
+        lines.append(
+            f"R2 {ingest.foresight.r2:.4f} on {ingest.foresight.n_rows:,} rows, each predicted before it was seen."
+        )
+    if path is not None:
+        lines.append(f"Kept in {path}.")
+    return lines
+
+
+def print_account(ingest: Ingest, path: Path | None, as_json: bool) -> None:
+    """What became of the rows, on the standard output."""
+    if as_json:
+        print(json.dumps(account(ingest, path), allow_nan=False))
+    else:
+        print("\n".join(told(ingest, path)))
+
+
+def print_result(ingest: Ingest, path: Path | None, as_json: bool) -> None:
+    """The model and what became of the rows, on the standard output."""
+    card = model_card(ingest.learner)
+    if as_json:
+        print(json.dumps({**account(ingest, path), "model": card.to_dict()}, allow_nan=False))
+        return
+    print_card(card, f"{ingest.columns.target}: ")
+    print("\n".join(told(ingest, path)))
+
+
+def print_card(card: ModelCard, title: str = "") -> None:
+    """A table of the features, and the rest in a line each."""
+    console = Console(file=sys.stdout, highlight=False)
+    if not console.is_terminal:  # lines as long as they need to be
+        console.width = 200
+    count = len(card.features)
+    table = Table(
+        title=Text(f"{title}{count} of {card.n_columns:,} columns selected"), title_justify="left", box=box.SIMPLE_HEAD
+    )
+    table.add_column("feature")
+    for name in ("coefficient", "standardised", "95 % interval"):
+        table.add_column(name, justify="right")
+    for feature in card.features:
+        table.add_row(
+            Text(feature.name),
+            f"{feature.coefficient:.5g}",
+            number(feature.standardized, "+.3f"),
+            interval(feature.lower, feature.upper),
+        )
+    console.print(table)
+    for name, value in card_facts(card).items():
+        if name not in ("Rows", "Features"):
+            print(f"{name}: {value}")

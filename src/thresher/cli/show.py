@@ -1,0 +1,70 @@
+"""Show what is in a model or a summary."""
+
+import json as encoder
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thresher.cli import options
+from thresher.cli.errors import OptionsError
+
+PANEL = "Models"
+HELP = """Show a model: the columns it selected, and how sure that is.
+
+Example: [bold]thresher show price.thresher --html price.html --plot price.png[/bold]
+"""
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="A file that fit wrote, or model.save.", show_default=False)],
+    html: Annotated[Path | None, typer.Option(help="Write a page with everything in it.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the coefficients as rows came in (.png, .svg, .pdf).")] = None,
+    json: options.JSON = False,
+) -> None:
+    """Show."""
+    from thresher.checkpoint import load_with_note  # heavy, and not needed for help
+    from thresher.cli.result import account, print_card, told
+    from thresher.estimators.sparse_regressor import SparseRegressor
+    from thresher.ingest import Ingest
+    from thresher.model_card import model_card
+    from thresher.model_page import model_page
+    from thresher.streams.columns import Columns
+
+    learner, note = load_with_note(model)
+    ingest = Ingest.load(model) if isinstance(note, dict) and isinstance(note.get("columns"), Columns) else None
+    if not isinstance(learner, SparseRegressor) or not hasattr(learner, "coef_"):
+        if html is not None or plot is not None:
+            raise OptionsError(
+                f"{model} holds a {type(learner).__name__}; pages and pictures are for fitted sparse models."
+            )
+        print(encoder.dumps({"class": type(learner).__name__}) if json else repr(learner))
+        if ingest is not None and not json:
+            print("\n".join(told(ingest, None)))
+        return
+    if html is not None:
+        facts = {"Target": str(ingest.columns.target)} if ingest else {}
+        if ingest is not None and ingest.foresight.r2 is not None:
+            facts["R2 on rows to come"] = (
+                f"{ingest.foresight.r2:.4f} ({ingest.foresight.n_rows:,} rows, each predicted before it was seen)"
+            )
+        html.write_text(model_page(learner, model.name, facts))
+    if plot is not None:
+        _draw(learner, plot)
+    card = model_card(learner)
+    if json:
+        print(encoder.dumps({**(account(ingest, model) if ingest else {}), "model": card.to_dict()}, allow_nan=False))
+        return
+    print_card(card, f"{ingest.columns.target}: " if ingest else "")
+    print("\n".join(told(ingest, None) if ingest else [f"{card.n_rows:,} rows."]))
+    for path in filter(None, (html, plot)):
+        print(f"Written: {path}.")
+
+
+def _draw(learner: Any, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from thresher.displays import CoefficientsDisplay
+
+    CoefficientsDisplay.from_estimator(learner).figure_.savefig(path, dpi=150)

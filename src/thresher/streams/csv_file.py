@@ -1,0 +1,150 @@
+"""Rows of a CSV file, a compressed one, or a pipe."""
+
+import csv
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from thresher.streams.errors import SourceError
+from thresher.streams.lines import Lines
+from thresher.streams.table_file import TYPES, Kinds, TableFile, is_number
+
+# pyarrow parses pieces of this size side by side.
+PIECE = 1 << 20
+
+
+class CsvFile(TableFile):
+    """Lines of fields, the first line with names unless told otherwise; one row per line.
+
+    Parameters
+    ----------
+    source : Path or binary file
+    name : str
+    delimiter : str, default=","
+    header : bool, default=True
+        Whether the first line has the names; otherwise they are "0", "1", ...
+    follow : bool, default=False
+        As for `Lines`.
+    """
+
+    def __init__(
+        self, source: Path | IO[bytes], name: str, delimiter: str = ",", header: bool = True, follow: bool = False
+    ) -> None:
+        self.name = name
+        self._delimiter = delimiter
+        self._header = header
+        self._lines = Lines(source, name, follow=follow)
+        self._blocks: Iterator[bytes] | None = None
+        self._first = b""
+        self._columns: list[str] = []
+
+    @property
+    def fraction(self) -> float | None:
+        """How much was read so far."""
+        return self._lines.fraction
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns, from the first line."""
+        self._open()
+        return self._columns
+
+    def _open(self) -> None:
+        """Read the first block, once; a pipe cannot be read twice."""
+        if self._blocks is not None:
+            return
+        self._blocks = iter(self._lines)
+        self._first = next(self._blocks, b"").removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+        if not self._first:
+            raise self.error("is empty.")
+        line, _, rest = self._first.partition(b"\n")
+        try:
+            text = line.decode().rstrip("\r")
+        except UnicodeDecodeError as error:
+            raise self.error("is not text in UTF-8; convert it first.") from error
+        fields = next(csv.reader([text], delimiter=self._delimiter), [])
+        if not self._header:
+            self._columns = [str(j) for j in range(len(fields))]
+            return
+        self._first = rest
+        self._columns = self.check_names([field.strip() for field in fields])
+        if all(map(is_number, fields)):
+            raise self.error("has numbers in its first line instead of names; use --no-header, or add names.")
+
+    def sample(self) -> Any:
+        """The first block, with the types that its columns seem to have."""
+        self._open()
+        while not self._first.strip() and self._blocks is not None:  # the header alone
+            self._first = next(self._blocks, b"")
+            if not self._first:
+                raise self.error("has no rows.")
+        return self._parse(self._first, 0)
+
+    def tables(self, kinds: Kinds) -> Iterator[Any]:
+        """All rows, block by block."""
+        self._open()
+        n_rows, blocks = 0, self._blocks or iter(())
+        first, self._first, self._blocks = self._first, b"", None
+        for block in chain([first], blocks):
+            if block.strip(b"\r\n"):
+                table = self._parse(block, n_rows, kinds)
+                n_rows += table.num_rows
+                yield table
+
+    def _parse(self, block: bytes, n_before: int, kinds: Kinds | None = None) -> Any:
+        try:
+            table = self._convert(block, kinds, threads=True)
+        except pa.ArrowInvalid:
+            raise self._explained(block, n_before, kinds) from None
+        if b'"' in block:
+            self._check_quotes(block, n_before)
+        return table
+
+    def _convert(self, block: bytes, kinds: Kinds | None, threads: bool) -> Any:
+        return pa.csv.read_csv(
+            pa.BufferReader(block),
+            read_options=pa.csv.ReadOptions(column_names=self._columns, use_threads=threads, block_size=PIECE),
+            parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=list(kinds or ()),
+                column_types={name: TYPES[kind] for name, kind in (kinds or {}).items()},
+                strings_can_be_null=True,
+            ),
+        )
+
+    def _explained(self, block: bytes, n_before: int, kinds: Kinds | None) -> SourceError:
+        """What is wrong with a block; on one thread, pyarrow counts rows."""
+        try:
+            self._convert(block, kinds, threads=False)
+        except pa.ArrowInvalid as error:
+            text = str(error)
+        else:  # pragma: no cover - what fails on two threads fails on one
+            text = "it cannot be parsed"
+        found = re.search(r"Row #(\d+)", text)
+        row = n_before + int(found[1]) if found else None
+        if fields := re.search(r"Expected (\d+) columns, got (\d+)", text):
+            few = "few" if int(fields[2]) < int(fields[1]) else "many"
+            return self.error(f"too {few} fields, {fields[2]} instead of {fields[1]}.", row)
+        if value := re.search(r"In CSV column #(\d+).*invalid value '(.*)'", text, re.DOTALL):
+            column = list(kinds or self._columns)[int(value[1])]
+            return self.error(
+                f"column {column!r} has {value[2]!r} where a number belongs; mend it, or leave the column out "
+                f"with --drop {column}.",
+                row,
+            )
+        return self.error(text.removeprefix("CSV parse error: "), row if row is not None else n_before + 1)
+
+    def _check_quotes(self, block: bytes, n_before: int) -> None:
+        """Refuse fields that go on in the next line: a block may end there."""
+        content = np.frombuffer(block, np.uint8)
+        ends, quotes = np.flatnonzero(content == ord("\n")), np.flatnonzero(content == ord('"'))
+        odd = np.searchsorted(quotes, np.append(ends, len(content))) % 2
+        if odd.any():
+            row = n_before + int(odd.argmax()) + 1
+            raise self.error("a quoted field goes on in the next line; put it on one.", row)

@@ -1,0 +1,73 @@
+"""What every kind of file with named columns offers."""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from thresher.streams.errors import SourceError
+
+# How each column is read.
+Kinds = Mapping[str, str]
+TYPES = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_()}
+
+
+class TableFile(ABC):
+    """Rows of one file, in order, some at a time, in memory that does not depend on how many there are.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    columns : list of str
+        Names of all columns.
+    n_rows : int or None
+        If that is known without reading everything.
+    fraction : float or None
+        How much was read so far.
+    """
+
+    name: str
+    n_rows: int | None = None
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """Names of all columns, in order."""
+
+    @property
+    def fraction(self) -> float | None:
+        """How much was read so far, between zero and one."""
+        return None
+
+    @abstractmethod
+    def sample(self) -> Any:
+        """The first rows as an Arrow table, with the types that they seem to have."""
+
+    @abstractmethod
+    def tables(self, kinds: Kinds) -> Iterator[Any]:
+        """All rows as Arrow tables, with the columns of `kinds` as numbers or texts."""
+
+    def error(self, message: str, row: int | None = None) -> SourceError:
+        """What is wrong, and where; rows are counted from one, a header is none."""
+        return SourceError(f"{self.name}, row {row}: {message}" if row is not None else f"{self.name} {message}")
+
+    def check_names(self, names: list[str]) -> list[str]:
+        """The names, if each is there once."""
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise self.error(f"has more than one column named {twice[0]!r}; rename them.")
+        if not names:
+            raise self.error("has no columns.")
+        return names
+
+
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
