@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher._arrays import NamedRows
+from thresher._checks import check_rows
 from thresher._interrupts import InterruptsDeferred
 from thresher._threads import one_blas_thread
 from thresher.checkpoint import CheckpointError, load_with_note, save
@@ -145,6 +146,8 @@ class Ingest:
     def absorb(self, batch: Batch) -> None:
         """Take in a batch, all of it or, if it is rejected, nothing."""
         assert batch.y is not None
+        if len(batch.y):
+            check_rows(batch.X, batch.y, batch.weights, len(self._names), np.dtype(np.float64))
         with InterruptsDeferred(whole=True), one_blas_thread():
             if len(batch.y):
                 if isinstance(self.learner, Gram):

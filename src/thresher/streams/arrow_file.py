@@ -1,6 +1,6 @@
 """Rows of an Arrow file (also known as Feather, version 2) or of a saved Arrow stream."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class ArrowFile(TableFile):
         """Names of all columns."""
         return self._columns
 
-    def sample(self) -> Any:
+    def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first record batch."""
         for table in self._tables(None):
             if table.num_rows:

@@ -90,7 +90,7 @@ class Columns:
         chosen = [name for name in (source.columns if features is None else features) if name not in left_out]
         if not chosen:
             raise SourceError(f"{source.name} has no columns left to explain {target!r} with.")
-        sample, levels, truths = source.sample(), {}, []
+        sample, levels, truths = source.sample(list(asked)), {}, []
         for name in chosen:
             kind = "text" if name in asked else _kind(sample, name, source.name)
             if kind == "truth":
@@ -203,8 +203,8 @@ def _not_a_number(column: Any, name: str, file: TableFile, first_row: int) -> So
     texts = column.cast(pa.string()).to_pylist()
     row = next((i for i, text in enumerate(texts) if text is not None and not is_number(text)), 0)
     return file.error(
-        f"column {name!r} has {texts[row]!r} where a number belongs; mend it, or leave the column out with --drop "
-        f"{name}.",
+        f"column {name!r} has {texts[row]!r} where a number belongs; mend it, leave the column out with --drop {name}, "
+        f"or let it be a category with --categories {name}.",
         first_row + row,
     )
 
@@ -241,7 +241,7 @@ def _kind(sample: Any, name: str, where: str) -> str:
 def _nearly_numbers(column: Any) -> bool:
     """Whether most texts are numbers, so that the others are mistakes, which are reported where they stand."""
     texts = column.drop_null().slice(0, 10_000).to_pylist()
-    return bool(texts) and sum(map(is_number, texts)) > len(texts) // 2
+    return bool(texts) and 2 * sum(map(is_number, texts)) >= len(texts)
 
 
 def _levels(sample: Any, name: str, given: Sequence[str] | None, where: str) -> tuple[str, ...]:

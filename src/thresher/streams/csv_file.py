@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -77,14 +77,14 @@ class CsvFile(TableFile):
         if all(map(is_number, fields)):
             raise self.error("has numbers in its first line instead of names; use --no-header, or add names.")
 
-    def sample(self) -> Any:
-        """The first block, with the types that its columns seem to have."""
+    def sample(self, texts: Sequence[str] = ()) -> Any:
+        """The first block, with the types that its columns seem to have; `texts` stay as they are."""
         self._open()
         while not self._first.strip() and self._blocks is not None:  # the header alone
             self._first = next(self._blocks, b"")
             if not self._first:
                 raise self.error("has no rows.")
-        return self._parse(self._first, 0)
+        return self._parse(self._first, 0, texts=texts)
 
     def tables(self, kinds: Kinds) -> Iterator[Any]:
         """All rows, block by block."""
@@ -97,31 +97,29 @@ class CsvFile(TableFile):
                 n_rows += table.num_rows
                 yield table
 
-    def _parse(self, block: bytes, n_before: int, kinds: Kinds | None = None) -> Any:
+    def _parse(self, block: bytes, n_before: int, kinds: Kinds | None = None, texts: Sequence[str] = ()) -> Any:
+        types = {name: TYPES[kind] for name, kind in (kinds or dict.fromkeys(texts, "text")).items()}
+        wanted = list(kinds or ())
         try:
-            table = self._convert(block, kinds, threads=True)
+            table = self._convert(block, wanted, types, threads=True)
         except pa.ArrowInvalid:
-            raise self._explained(block, n_before, kinds) from None
+            raise self._explained(block, n_before, wanted, types) from None
         if b'"' in block:
             self._check_quotes(block, n_before)
         return table
 
-    def _convert(self, block: bytes, kinds: Kinds | None, threads: bool) -> Any:
+    def _convert(self, block: bytes, wanted: list[str], types: dict[str, Any], threads: bool) -> Any:
         return pa.csv.read_csv(
             pa.BufferReader(block),
             read_options=pa.csv.ReadOptions(column_names=self._columns, use_threads=threads, block_size=PIECE),
             parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
-            convert_options=pa.csv.ConvertOptions(
-                include_columns=list(kinds or ()),
-                column_types={name: TYPES[kind] for name, kind in (kinds or {}).items()},
-                strings_can_be_null=True,
-            ),
+            convert_options=pa.csv.ConvertOptions(include_columns=wanted, column_types=types, strings_can_be_null=True),
         )
 
-    def _explained(self, block: bytes, n_before: int, kinds: Kinds | None) -> SourceError:
+    def _explained(self, block: bytes, n_before: int, wanted: list[str], types: dict[str, Any]) -> SourceError:
         """What is wrong with a block; on one thread, pyarrow counts rows."""
         try:
-            self._convert(block, kinds, threads=False)
+            self._convert(block, wanted, types, threads=False)
         except pa.ArrowInvalid as error:
             text = str(error)
         else:  # pragma: no cover - what fails on two threads fails on one
@@ -132,10 +130,10 @@ class CsvFile(TableFile):
             few = "few" if int(fields[2]) < int(fields[1]) else "many"
             return self.error(f"too {few} fields, {fields[2]} instead of {fields[1]}.", row)
         if value := re.search(r"In CSV column #(\d+).*invalid value '(.*)'", text, re.DOTALL):
-            column = list(kinds or self._columns)[int(value[1])]
+            column = (wanted or self._columns)[int(value[1])]
             return self.error(
-                f"column {column!r} has {value[2]!r} where a number belongs; mend it, or leave the column out "
-                f"with --drop {column}.",
+                f"column {column!r} has {value[2]!r} where a number belongs; mend it, leave the column out with "
+                f"--drop {column}, or let it be a category with --categories {column}.",
                 row,
             )
         return self.error(text.removeprefix("CSV parse error: "), row if row is not None else n_before + 1)

@@ -1,7 +1,7 @@
 """Rows of a file of JSON objects, one per line, a compressed one, or a pipe."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -36,7 +36,7 @@ class JsonFile(TableFile):
         """Names of the fields in the first block."""
         return self.check_names(list(self.sample().column_names))
 
-    def sample(self) -> Any:
+    def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first block, with the types that its fields seem to have."""
         if self._sample is None:
             self._blocks = iter(self._lines)

@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -80,7 +80,7 @@ class NumpyFile(TableFile):
             return [part]
         return list(dtype.names) if dtype.names else [str(j) for j in range(shape[1])]
 
-    def sample(self) -> Any:
+    def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first rows."""
         for table in self._tables(self._columns):
             return table

@@ -1,6 +1,6 @@
 """Rows of a Parquet file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class ParquetFile(TableFile):
         """How much was read so far."""
         return self._n_read / self.n_rows if self.n_rows else None
 
-    def sample(self) -> Any:
+    def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first rows."""
         table = next(self._tables(None), None)
         if table is None:

@@ -2,7 +2,7 @@
 
 import glob
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -55,12 +55,12 @@ class Source:
     def fraction(self) -> float | None:
         """How much was read so far, between zero and one, as far as one can tell."""
         inside = self._current.fraction
-        return None if inside is None else (self._n_done + inside) / len(self._files)
+        return None if inside is None else min((self._n_done + inside) / len(self._files), 1.0)
 
-    def sample(self) -> Any:
-        """The first rows as an Arrow table, with the types that they seem to have."""
+    def sample(self, texts: Sequence[str] = ()) -> Any:
+        """The first rows as an Arrow table, with the types that they seem to have; `texts` stay as they are."""
         assert self._first is not None
-        return self._first.sample()
+        return self._first.sample(texts)
 
     def tables(self, kinds: Kinds) -> Iterator[tuple[Any, TableFile, int]]:
         """All rows in order, once: Arrow tables, each with its file and the number of its first row there."""

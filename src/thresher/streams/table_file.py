@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -43,8 +43,8 @@ class TableFile(ABC):
         return None
 
     @abstractmethod
-    def sample(self) -> Any:
-        """The first rows as an Arrow table, with the types that they seem to have."""
+    def sample(self, texts: Sequence[str] = ()) -> Any:
+        """The first rows as an Arrow table, with the types that they seem to have; `texts` stay as they are."""
 
     @abstractmethod
     def tables(self, kinds: Kinds) -> Iterator[Any]:

@@ -1,0 +1,486 @@
+"""The command, as its users see it: what it prints, what it leaves, how it ends."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import thresher
+from thresher import Gram, SparseRegressor
+from thresher.checkpoint import load_with_note
+from thresher.cli import main
+from thresher.streams.synthetic import SparseLinearStream
+
+N, D = 3000, 12
+X, Y = SparseLinearStream(D, 3, signal=1.0, seed=2).draw(N)
+KINDS = np.array(["a", "b", "c"])[np.random.default_rng(1).integers(0, 3, N)]
+Z = Y + 2.0 * (KINDS == "b")
+TABLE = pa.table({**{f"x{j}": X[:, j] for j in range(D)}, "kind": KINDS, "y": Z})
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pa.csv.write_csv(TABLE, tmp_path / "t.csv")
+    pq.write_table(TABLE, tmp_path / "t.parquet")
+    return tmp_path
+
+
+def run(capfd, *arguments):
+    status = main([str(argument) for argument in arguments])
+    return status, *capfd.readouterr()
+
+
+def test_fit_shows_what_matters(here, capfd):
+    status, out, err = run(capfd, "fit", "t.csv", "--target", "y", "--model", "m.thresher")
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[0].startswith("y: 4 of 15 columns selected")
+    names = {line.split()[0] for line in lines if line.strip().startswith(("x", "kind"))}
+    assert names == {"x0", "x1", "x2", "kind=b"}
+    assert "3,000 rows read." in out
+    assert "Kept in m.thresher." in out
+    assert err == ""  # done before there was progress to tell
+    model = thresher.load("m.thresher")
+    assert model.n_samples_seen_ == N
+    assert sorted(model.get_feature_names_out()) == sorted(names)
+    A = np.c_[np.ones(N), X[:, :3], KINDS == "b"]
+    expected = np.linalg.lstsq(A, Z, rcond=None)[0]
+    np.testing.assert_allclose(model.coef_[model.support_], expected[1:], rtol=1e-8)
+    np.testing.assert_allclose(model.intercept_, expected[0], rtol=1e-6)
+
+
+def test_json_is_one_object(here, capfd):
+    status, out, _ = run(capfd, "fit", "t.parquet", "-t", "y", "--json", "--sparsity", "2", "--drop", "kind,x11")
+    found = json.loads(out)
+    assert status == 0
+    assert found["rows_used"] == N
+    assert found["model"]["n_columns"] == D - 1
+    assert len(found["model"]["features"]) == 2
+    assert 0.0 < found["prequential"]["r2"] < 1.0
+
+
+def test_groups_select_levels_together(here, capfd):
+    status, out, _ = run(capfd, "fit", "t.csv", "-t", "y", "--json", "--groups", "-m", "m")
+    names = {feature["name"] for feature in json.loads(out)["model"]["features"]}
+    assert status == 0
+    assert {"kind=a", "kind=b", "kind=c"} <= names
+    assert "kind" in thresher.load("m").selected_groups_.tolist()
+
+
+def test_the_standard_input(here):
+    """Through a real pipe, in CSV and JSON lines."""
+    for format, content in (
+        ("csv", (here / "t.csv").read_bytes()),
+        ("jsonl", "\n".join(json.dumps(row) for row in TABLE.to_pylist()).encode()),
+    ):
+        command = [sys.executable, "-m", "thresher", "fit", "-", "-t", "y", "--json", "--format", format]
+        result = subprocess.run(command, input=content, capture_output=True, check=True)
+        assert json.loads(result.stdout)["rows_used"] == N
+
+
+# -- going on --------------------------------------------------------------------------------------------------------
+
+
+def fail_after(monkeypatch, n_rows):
+    """Let the run die, as by a kill, when this many rows were absorbed."""
+    from thresher.ingest import Ingest
+
+    absorb = Ingest.absorb
+
+    def dying(self, batch):
+        absorb(self, batch)
+        if self.place.n_rows >= n_rows:
+            raise MemoryError("killed")
+
+    monkeypatch.setattr(Ingest, "absorb", dying)
+
+
+@pytest.mark.parametrize("source", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize("options", [(), ("--round-size", "7", "--sparsity", "5")])
+def test_a_run_that_died_goes_on_to_the_same_bytes(here, capfd, monkeypatch, source, options):
+    arguments = ["fit", source, "-t", "y", "--checkpoint-every", 250, *options]
+    assert run(capfd, *arguments, "-m", "whole")[0] == 0
+    with monkeypatch.context() as patch:
+        fail_after(patch, 1100)
+        status, _, err = run(capfd, *arguments, "-m", "part", "--resume")
+        assert status == 1
+        assert "killed" in err
+    assert load_with_note("part")[1]["place"].n_rows == 1000
+    assert run(capfd, "fit", source, "-m", "part", "--resume", "--checkpoint-every", 400)[0] == 0
+    assert Path("part").read_bytes() == Path("whole").read_bytes()
+    assert Path("part.1").exists()
+    before = Path("part").read_bytes()
+    assert run(capfd, *arguments, "-m", "part", "--resume")[0] == 0  # once more: nothing left to do
+    assert Path("part").read_bytes() == before
+
+
+def test_a_damaged_file_falls_back_to_the_one_before(here, capfd):
+    arguments = ["fit", "t.csv", "-t", "y", "--checkpoint-every", 500, "-m", "m"]
+    assert run(capfd, *arguments)[0] == 0
+    whole = Path("m").read_bytes()
+    Path("m").write_bytes(whole[:-1])
+    status, _, err = run(capfd, *arguments, "--resume")
+    assert status == 0
+    assert err.startswith("thresher: note: m cannot be used (it is damaged")
+    assert Path("m").read_bytes() == whole
+    for name in ("m", "m.1"):
+        Path(name).write_bytes(b"nonsense")
+    status, _, err = run(capfd, *arguments, "--resume")
+    assert status == 4
+    assert err.startswith("thresher: m: it is not a checkpoint")
+
+
+def test_a_changed_source_is_refused(here, capfd):
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "m")[0] == 0
+    before = Path("m").read_bytes()
+    text = Path("t.csv").read_text()
+    cell = text.splitlines()[1].split(",")[0]
+    Path("t.csv").write_text(text.replace(cell, "1.5", 1))
+    status, _, err = run(capfd, "fit", "t.csv", "-m", "m", "--resume")
+    assert status == 3
+    assert "has changed: its first 3,000 rows are not those" in err
+    assert Path("m").read_bytes() == before
+
+
+def test_a_file_that_grew_is_read_on(here, capfd):
+    text = Path("t.csv").read_text()
+    lines = text.splitlines(keepends=True)
+    Path("t.csv").write_text("".join(lines[:1501]))
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "m")[0] == 0
+    Path("t.csv").write_text(text)
+    assert run(capfd, "fit", "t.csv", "-m", "m", "--resume")[0] == 0
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "whole")[0] == 0
+    grown, whole = thresher.load("m"), thresher.load("whole")
+    assert grown.n_samples_seen_ == N
+    np.testing.assert_array_equal(grown.support_, whole.support_)
+    np.testing.assert_allclose(grown.coef_, whole.coef_, rtol=1e-9)
+
+
+def test_a_bad_row_leaves_the_rows_before_it(here, capfd):
+    for k in range(3):
+        pq.write_table(TABLE[k * 1000 : (k + 1) * 1000].drop_columns("kind"), f"part{k}.parquet")
+    bad = np.array(TABLE["x3"])[2000:].copy()
+    bad[17] = np.inf
+    pq.write_table(TABLE[2000:].drop_columns("kind").set_column(3, "x3", pa.array(bad)), "part2.parquet")
+    arguments = ["fit", "part*.parquet", "-t", "y", "-m", "m"]
+    status, _, err = run(capfd, *arguments)
+    assert status == 3
+    assert "part2.parquet, row 18: column 'x3' has the value inf" in err
+    assert "The 2,000 rows before are kept in m; mend it and use --resume." in err
+    assert "Traceback" not in err
+    pq.write_table(TABLE[2000:].drop_columns("kind"), "part2.parquet")
+    assert run(capfd, *arguments, "--resume")[0] == 0
+    assert run(capfd, *arguments[:-1], "whole")[0] == 0
+    assert Path("m").read_bytes() == Path("whole").read_bytes()
+
+
+def test_a_full_disk_leaves_what_was_kept(here, capfd, monkeypatch):
+    """Every call that writes, syncs or renames fails in turn."""
+    arguments = ["fit", "t.csv", "-t", "y", "--checkpoint-every", 1000]
+    assert run(capfd, *arguments, "-m", "whole")[0] == 0
+    for name, module in (("fsync", os), ("replace", Path)):
+        call = getattr(module, name)
+        for nth in range(1, 5):
+            count = 0
+
+            def failing(*inputs, call=call, nth=nth, **options):
+                nonlocal count
+                count += 1
+                if count == nth:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                return call(*inputs, **options)
+
+            model = f"{name}{nth}"
+            with monkeypatch.context() as patch:
+                patch.setattr(module, name, failing)
+                status, _, err = run(capfd, *arguments, "-m", model)
+            assert status == 5
+            assert f"{model}: No space left on device" in err
+            assert err.count("\n") == 1
+            status, _, err = run(capfd, *arguments, "-m", model, "--resume")
+            assert (status, err) == (0, "")
+            assert Path(model).read_bytes() == Path("whole").read_bytes()
+
+
+def test_options_that_do_not_go_together(here, capfd):
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "m")[0] == 0
+    for arguments, message in (
+        (("fit", "t.csv", "-t", "y", "-m", "m"), "m exists; --resume goes on with it, --overwrite begins anew"),
+        (("fit", "t.csv", "-m", "m", "--resume", "--sparsity", "3"), "begun with another --sparsity ('auto', not '3')"),
+        (("fit", "t.csv", "-m", "m", "--resume", "--target", "x1"), "begun with another --target ('y', not 'x1')"),
+        (("fit", "t.csv", "-m", "m", "--resume", "--overwrite"), "give one of them"),
+        (("fit", "t.csv", "--resume", "-t", "y"), "--resume needs the file"),
+        (("fit", "t.csv"), "--target is missing: which of x0, x1"),
+        (("fit", "t.csv", "-t", "y", "--sparsity", "0"), "--sparsity 0: use auto or a positive number"),
+        (("fit", "t.csv", "-t", "y", "--missing", "maybe"), "use one of error, skip, mean"),
+        (("fit", "t.csv", "-t", "y", "--delimiter", "ab"), "one character"),
+        (("fit", "t.csv", "--nonsense"), "No such option"),
+        (("predict", "m", "t.csv", "-o", "p.xls"), "ends in .parquet or .csv"),
+        (("nonsense",), "No such command"),
+    ):
+        status, out, err = run(capfd, *arguments)
+        assert (status, out) == (2, ""), arguments
+        assert message in err
+        assert err.count("\n") == 1
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "m", "--overwrite")[0] == 0
+
+
+def test_sources_and_models_that_cannot_be_used(here, capfd):
+    Path("empty.csv").write_text("")
+    Path("bad.csv").write_text("a,y\n1,2\nx,3\n")
+    for status, arguments, message in (
+        (3, ("fit", "nothing.csv", "-t", "y"), "nothing.csv does not exist"),
+        (3, ("fit", "empty.csv", "-t", "y"), "empty.csv is empty"),
+        (3, ("fit", "t.csv", "-t", "kinds"), "has no column 'kinds' for --target; did you mean 'kind'"),
+        (3, ("fit", "bad.csv", "-t", "y"), "bad.csv, row 2: column 'a' has 'x' where a number belongs"),
+        (4, ("show", "nothing"), "nothing does not exist"),
+        (4, ("show", "t.csv"), "it is not a checkpoint of thresher"),
+        (4, ("predict", "nothing", "t.csv"), "nothing does not exist"),
+    ):
+        found, out, err = run(capfd, *arguments)
+        assert (found, out) == (status, ""), arguments
+        assert message in err
+        assert err.count("\n") == 1
+    with pytest.raises(thresher.streams.errors.SourceError):
+        main(["fit", "nothing.csv", "-t", "y", "--debug"])
+
+
+def test_missing_values_are_counted(here, capfd):
+    values = X[:, 0].copy()
+    values[[3, 2000]] = np.nan
+    pa.csv.write_csv(TABLE.set_column(0, "x0", pa.array(values, from_pandas=True)), "gaps.csv")
+    status, _, err = run(capfd, "fit", "gaps.csv", "-t", "y")
+    assert status == 3
+    assert "row 4: column 'x0' has no value; --missing skip" in err
+    _, out, _ = run(capfd, "fit", "gaps.csv", "-t", "y", "--missing", "skip")
+    assert "3,000 rows read, 2,998 used." in out
+    assert "2 rows left out: a value was missing." in out
+    _, out, _ = run(capfd, "fit", "gaps.csv", "-t", "y", "--missing", "mean")
+    assert "2 missing values replaced by the mean of their column." in out
+    _, out, _ = run(capfd, "fit", "t.csv", "-t", "y", "--categories", "kind=a,b")
+    assert f"{int((KINDS == 'c').sum())} texts were not among the known levels" in out.replace(",", "")
+
+
+# -- signals ---------------------------------------------------------------------------------------------------------
+
+
+def start(*arguments):
+    command = [sys.executable, "-m", "thresher", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_rows(path, n_rows, process):
+    """Until the file has seen so many rows."""
+    for _ in range(600):
+        if path.exists() and load_with_note(path)[1]["place"].n_rows >= n_rows:
+            return
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.1)
+    raise AssertionError("it took too long")
+
+
+def test_a_growing_file_is_followed_until_interrupted(here, capfd):
+    """Ctrl-C saves and says how to go on; what it leaves is what an uninterrupted run has at that row."""
+    lines = Path("t.csv").read_text().splitlines(keepends=True)
+    log = Path("log.csv")
+    log.write_text("".join(lines[:1001]))
+    arguments = ["fit", "log.csv", "-t", "y", "-m", "m", "--checkpoint-every", "500"]
+    process = start(*arguments, "--follow")
+    try:
+        wait_for_rows(Path("m"), 1000, process)
+        with log.open("a") as file:
+            file.write("".join(lines[1001:2002])[:-5])
+        wait_for_rows(Path("m"), 2000, process)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "Interrupted after 2,000 rows, which m holds. The same command with --resume goes on." in err
+    model = thresher.load("m")
+    assert (model.n_samples_seen_, model.n_rounds_) == (2000, 2000)  # one round per row
+    log.write_text("".join(lines))
+    assert run(capfd, "fit", "log.csv", "-m", "m", "--resume")[0] == 0
+    whole = SparseRegressor().partial_fit(load_rows(), Z)
+    np.testing.assert_array_equal(thresher.load("m").summary_.comoment(), whole.summary_.comoment())
+
+
+def load_rows():
+    return np.column_stack([X, *(level == KINDS for level in "abc")]).astype(float)
+
+
+def test_a_polite_kill_saves_too(here):
+    process = start("fit", "t.csv", "-t", "y", "-m", "m", "--follow", "--checkpoint-every", "500")
+    try:
+        wait_for_rows(Path("m"), N, process)
+        process.terminate()
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 143
+
+
+# -- the other commands ----------------------------------------------------------------------------------------------
+
+
+def test_predictions_are_those_of_the_model(here, capfd):
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "m")[0] == 0
+    model = thresher.load("m")
+    expected = load_rows() @ model.coef_ + model.intercept_
+    assert run(capfd, "predict", "m", "t.parquet", "-o", "p.parquet")[0] == 0
+    np.testing.assert_allclose(pq.read_table("p.parquet")["prediction"].to_numpy(), expected, rtol=1e-12)
+    pa.csv.write_csv(TABLE.drop_columns("y"), "new.csv")
+    assert run(capfd, "predict", "m", "new.csv", "-o", "p.csv")[0] == 0
+    np.testing.assert_allclose(pa.csv.read_csv("p.csv")["prediction"].to_numpy(), expected, rtol=1e-12)
+    status, out, _ = run(capfd, "predict", "m", "new.csv")
+    assert status == 0
+    assert out == Path("p.csv").read_text()
+    Path("gaps.csv").write_text("\n".join(Path("new.csv").read_text().splitlines()[:3]) + "\n" + "," * D + "\n")
+    status, _, err = run(capfd, "predict", "m", "gaps.csv", "-o", "q.csv")
+    assert status == 3
+    assert "row 3" in err
+    assert not Path("q.csv").exists()
+    assert run(capfd, "predict", "m", "gaps.csv", "-o", "q.parquet", "--missing", "skip")[0] == 0
+    found = pq.read_table("q.parquet")["prediction"].to_pylist()
+    assert found[2] is None
+    np.testing.assert_allclose(found[:2], expected[:2], rtol=1e-12)
+    status, _, err = run(capfd, "predict", "m", "p.csv")
+    assert status == 3
+    assert "has no column 'x0'" in err
+
+
+def test_a_model_from_python_predicts_and_shows(here, capfd):
+    pandas = pytest.importorskip("pandas")
+    model = SparseRegressor().fit(pandas.DataFrame(X, columns=[f"x{j}" for j in range(D)]), Y)
+    model.save("m")
+    assert run(capfd, "predict", "m", "t.csv", "-o", "p.parquet")[0] == 0
+    np.testing.assert_allclose(
+        pq.read_table("p.parquet")["prediction"].to_numpy(),
+        model.predict(pandas.DataFrame(X, columns=[f"x{j}" for j in range(D)])),
+        rtol=1e-12,
+    )
+    status, out, _ = run(capfd, "show", "m")
+    assert status == 0
+    assert "3 of 12 columns selected" in out
+    SparseRegressor().fit(X, Y).save("nameless")
+    status, _, err = run(capfd, "predict", "nameless", "t.csv")
+    assert status == 4
+    assert "lacks the names of its columns" in err
+
+
+def test_show_and_diagnose(here, capfd):
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "m")[0] == 0
+    _, fitted, _ = run(capfd, "show", "m", "--json")
+    status, out, _ = run(capfd, "show", "m", "--html", "m.html", "--plot", "m.png")
+    assert status == 0
+    assert "Written: m.html." in out
+    assert Path("m.png").read_bytes().startswith(b"\x89PNG")
+    page = Path("m.html").read_text()
+    assert page.count("<img") == 4
+    assert "http" not in page.replace("http://www.w3.org", "")
+    for feature in json.loads(fitted)["model"]["features"]:
+        assert f"<th>{feature['name']}</th>" in page
+    status, out, _ = run(capfd, "diagnose", "m")
+    assert status == 0
+    assert "noise" in out
+    _, out, _ = run(capfd, "diagnose", "m", "--json")
+    assert set(json.loads(out)) >= {"rows", "condition", "twins", "constant", "noise"}
+    Gram(2).save("g")
+    assert run(capfd, "show", "g")[:2] == (0, "Gram(n_features=2, dtype=float64, n_samples=0)\n")
+    assert run(capfd, "diagnose", "g")[0] == 4
+
+
+def test_names_are_shown_as_they_are(here, capfd):
+    """Also such as mean something to a terminal or a browser."""
+    odd = ["[bold]x[/bold]", "<b>&x"]
+    pa.csv.write_csv(TABLE.select(["x0", "x1", "y"]).rename_columns([*odd, "y"]), "odd.csv")
+    _, out, _ = run(capfd, "fit", "odd.csv", "-t", "y", "-m", "m")
+    assert all(name in out for name in odd)
+    run(capfd, "show", "m", "--html", "m.html")
+    assert "&lt;b&gt;&amp;x" in Path("m.html").read_text()
+
+
+def test_shards_make_the_same_model(here, capfd):
+    for k in range(4):
+        pq.write_table(TABLE[k * 750 : (k + 1) * 750], f"shard{k}.parquet")
+        arguments = ["accumulate", f"shard{k}.parquet", "-t", "y", "-o", f"part{k}", "--categories", "kind=a,b,c"]
+        assert run(capfd, *arguments)[0] == 0
+    status, out, _ = run(capfd, "merge", *(f"part{k}" for k in range(4)), "-o", "all")
+    assert status == 0
+    assert "3,000 rows read." in out
+    assert run(capfd, "fit", "all", "-m", "m")[0] == 0
+    assert run(capfd, "fit", "t.parquet", "-t", "y", "-m", "single")[0] == 0
+    merged, single = thresher.load("m"), thresher.load("single")
+    a, b = merged.summary_.comoment(), single.summary_.comoment()
+    np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * np.abs(b).max())
+    np.testing.assert_array_equal(merged.support_, single.support_)
+    np.testing.assert_allclose(merged.coef_, single.coef_, rtol=1e-9)
+    assert merged.feature_names_in_.tolist() == single.feature_names_in_.tolist()
+    np.testing.assert_allclose(
+        merged.summary_.comoment(), Gram(D + 3).absorb(load_rows(), Z).comoment(), rtol=1e-12, atol=1e-9
+    )
+    assert run(capfd, "predict", "m", "t.csv", "-o", "p.csv")[0] == 0
+
+
+def test_summaries_that_do_not_go_together(here, capfd):
+    assert run(capfd, "accumulate", "t.csv", "-t", "y", "-o", "a")[0] == 0
+    assert run(capfd, "accumulate", "t.csv", "-t", "y", "-o", "b", "--drop", "x3")[0] == 0
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "m")[0] == 0
+    for status, arguments, message in (
+        (4, ("merge", "a", "b", "-o", "c"), "b has other columns or categories than a"),
+        (2, ("merge", "a", "a", "-o", "c"), "its rows would count twice"),
+        (2, ("merge", "a", "-o", "b"), "b exists"),
+        (4, ("merge", "a", "m", "-o", "c"), "m holds a SparseRegressor, not a summary"),
+        (4, ("fit", "m"), "not a summary"),
+        (2, ("fit", "a", "--target", "y"), "--target was up to accumulate"),
+        (4, ("fit", "t.csv", "-m", "a", "--resume"), "a holds a Gram, and a SparseRegressor is needed"),
+    ):
+        found, _, err = run(capfd, *arguments)
+        assert found == status, arguments
+        assert message in err
+
+
+def test_an_unfinished_summary_is_refused(here, capfd, monkeypatch):
+    arguments = ["accumulate", "t.csv", "-t", "y", "-o", "a", "--checkpoint-every", "500"]
+    with monkeypatch.context() as patch:
+        fail_after(patch, 1000)
+        assert run(capfd, *arguments)[0] == 1
+    for command in (("fit", "a"), ("merge", "a", "-o", "b")):
+        status, _, err = run(capfd, *command)
+        assert status == 4
+        assert "a is not finished" in err
+    assert run(capfd, *arguments, "--resume")[0] == 0
+    assert run(capfd, "fit", "a")[0] == 0
+
+
+def test_help_has_an_example_for_each_and_loads_nothing_heavy(capfd):
+    for name in ("fit", "predict", "show", "diagnose", "accumulate", "merge", "demo", "bench"):
+        status, out, _ = run(capfd, name, "--help")
+        assert status == 0
+        assert "Example:" in out
+    assert run(capfd, "reproduce", "--help")[0] == 0
+    code = "import sys; from thresher.cli.app import run; run(['--help']); print('numba' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip().endswith("False")
+    assert run(capfd, "--version")[1] == f"thresher {thresher.__version__}\n"
+
+
+def test_bench_and_demo(here, capfd):
+    status, out, _ = run(capfd, "bench", "--features", "30", "--rows", "500", "--repeats", "1", "--json")
+    assert status == 0
+    assert {one["use"] for one in json.loads(out)} == {"a round after every row", "a round after every 1000 rows"}
+    status, out, _ = run(capfd, "demo", "--plot", "d.png")
+    assert status == 0
+    assert "of 15 active features found" in out
+    assert Path("d.png").exists()

@@ -1,0 +1,173 @@
+"""A model fed from a source: each row once, whatever happens in between, and however the rows come."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from thresher import Gram, SparseRegressor
+from thresher._arrays import NamedRows
+from thresher._encoding import encode
+from thresher.checkpoint import CheckpointError, load, save
+from thresher.ingest import Foresight, Ingest, next_look
+from thresher.model_card import model_card
+from thresher.streams.batches import Batch, Batches, Place
+from thresher.streams.columns import Columns
+from thresher.streams.source import open_source
+from thresher.streams.synthetic import SparseLinearStream
+
+N, D = 3000, 20
+X, Y = SparseLinearStream(D, 4, signal=1.0, seed=8).draw(N)
+NAMES = [f"x{j}" for j in range(D)]
+COLUMNS = Columns("y", None, tuple(NAMES), {}, ())
+WEIGHTS = np.random.default_rng(9).uniform(0.0, 2.0, N)
+
+
+def batches(cuts, weights=None):
+    """The rows, cut at these counts."""
+    edges = [0, *cuts, N]
+    for start, stop in pairwise(edges):
+        part = None if weights is None else weights[start:stop]
+        yield Batch(NAMES, X[start:stop].copy(), Y[start:stop].copy(), part, Place(stop, f"{stop}"), 0, 0, 0, None)
+
+
+def state(ingest):
+    return encode(
+        ingest.learner, {name: value for name, value in vars(ingest).items() if name not in ("learner", "_names")}
+    )
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize(
+    ("learner", "looks"),
+    [
+        (SparseRegressor(round_size=1000), True),
+        (SparseRegressor(), False),
+        (SparseRegressor(3, round_size=7, fit_intercept=False), False),
+        (Gram(D), True),
+    ],
+)
+def test_it_does_not_matter_how_rows_come(learner, looks, weights, tmp_path):
+    """Bit by bit: the model, the prequential error, everything; also when it is saved and loaded on the way."""
+    found = []
+    for cuts in ((), (1, 2, 99, 100, 101, 950, 1000, 2999), tuple(range(37, N, 37))):
+        made = Gram(D) if isinstance(learner, Gram) else SparseRegressor(**learner.get_params())
+        ingest = Ingest(made, COLUMNS, {"a": 1}, looks)
+        for k, batch in enumerate(batches(cuts, weights)):
+            ingest.absorb(batch)
+            if k % 20 == 3:
+                ingest.save(tmp_path / "m")
+                ingest = Ingest.load(tmp_path / "m")
+        ingest.finish()
+        found.append(state(ingest))
+    assert found[0] == found[1] == found[2]
+
+
+def test_the_prequential_error_is_that_of_models_fitted_to_the_rows_before():
+    ingest = Ingest(SparseRegressor(4, round_size=1000), COLUMNS)
+    for batch in batches((), WEIGHTS):
+        ingest.absorb(batch)
+    looks = [0]
+    while looks[-1] < N:
+        looks.append(next_look(looks[-1]))
+    assert looks == [*range(0, 1000, 100), 1000, 2000, 3000]
+    error = deviation = 0.0
+    for start, stop in pairwise(looks[1:]):
+        past, w = slice(0, start), WEIGHTS[start:stop]
+        A = np.c_[np.ones(start), X[past, :4]]  # the four that matter are found from the first look on
+        root = np.sqrt(WEIGHTS[past])
+        coef = np.linalg.lstsq(root[:, None] * A, root * Y[past], rcond=None)[0]
+        error += w @ (Y[start:stop] - coef[0] - X[start:stop, :4] @ coef[1:]) ** 2
+        deviation += w @ (Y[start:stop] - np.average(Y[past], weights=WEIGHTS[past])) ** 2
+    assert ingest.foresight.n_rows == N - 100
+    np.testing.assert_allclose(ingest.foresight.squared_error, error, rtol=1e-9)
+    np.testing.assert_allclose(ingest.foresight.r2, 1.0 - error / deviation, rtol=1e-9)
+    assert Foresight().r2 is None
+
+
+def test_the_end_is_what_fit_on_the_summary_gives():
+    for sparsity in ("auto", 6):
+        ingest = Ingest(SparseRegressor(sparsity, round_size=1000), COLUMNS)
+        for batch in batches((500,)):
+            ingest.absorb(batch)
+        ingest.finish()
+        model = ingest.learner
+        alone = SparseRegressor(sparsity).fit_summary(model.summary_)
+        np.testing.assert_array_equal(model.support_, alone.support_)
+        np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-9)
+        assert len(model.milestones_) > len(alone.milestones_)
+        before = state(ingest)
+        ingest.finish()
+        assert state(ingest) == before
+        assert ingest.finished
+
+
+def test_a_batch_that_is_rejected_changes_nothing():
+    for learner in (SparseRegressor(round_size=1000), Gram(D)):
+        ingest = Ingest(learner, COLUMNS)
+        first, second = batches((700,))
+        ingest.absorb(first)
+        before = state(ingest)
+        second.X[-1, 0] = np.nan
+        with pytest.raises(ValueError, match="NaN"):
+            ingest.absorb(second)
+        assert state(ingest) == before
+
+
+def test_rows_with_names_are_rows_of_a_data_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=NAMES)
+    a = SparseRegressor().partial_fit(frame, Y)
+    b = SparseRegressor().partial_fit(NamedRows(np.array(NAMES, object), X), Y)
+    np.testing.assert_array_equal(a.coef_, b.coef_)
+    assert a.feature_names_in_.tolist() == b.feature_names_in_.tolist() == NAMES
+    b.partial_fit(frame, Y)
+    with pytest.raises(ValueError, match="other columns"):
+        b.partial_fit(NamedRows(np.array(NAMES[::-1], object), X), Y)
+    assert b.n_samples_seen_ == 2 * N
+
+
+def test_a_model_without_a_source_cannot_be_resumed(tmp_path):
+    save(SparseRegressor().fit(X, Y), tmp_path / "m")
+    with pytest.raises(CheckpointError, match="not made from a source"):
+        Ingest.load(tmp_path / "m")
+
+
+def test_python_and_the_file_agree(tmp_path):
+    """What a file was read into is what partial_fit gives, and load gives it back."""
+    path = tmp_path / "t.npz"
+    np.savez(path, X=X, y=Y)
+    source = open_source(str(path))
+    ingest = Ingest(SparseRegressor(round_size=50), Columns.choose(source, "y"), looks=False)
+    for batch in Batches(source, ingest.columns):
+        ingest.absorb(batch)
+    ingest.save(tmp_path / "m")
+    plain = SparseRegressor(round_size=50).partial_fit(X, Y)
+    np.testing.assert_array_equal(load(tmp_path / "m").coef_, plain.coef_)
+
+
+def test_a_card_holds_what_least_squares_gives():
+    model = SparseRegressor(5).fit(X, Y)
+    card = model_card(model)
+    A = np.c_[np.ones(N), X[:, model.support_]]
+    coef, (left,), *_ = np.linalg.lstsq(A, Y, rcond=None)
+    by_name = {f"x{j}": value for j, value in zip(model.support_, coef[1:], strict=True)}
+    for feature in card.features:
+        j = int(feature.name[1:])
+        np.testing.assert_allclose(feature.coefficient, by_name[feature.name], rtol=1e-8)
+        np.testing.assert_allclose(feature.standardized, by_name[feature.name] * X[:, j].std() / Y.std(), rtol=1e-8)
+        assert feature.lower < feature.coefficient < feature.upper
+    sizes = [abs(feature.standardized) for feature in card.features]
+    assert sizes == sorted(sizes, reverse=True)
+    np.testing.assert_allclose(card.r2, 1.0 - left / ((Y - Y.mean()) ** 2).sum(), rtol=1e-9)
+    np.testing.assert_allclose(card.noise, np.sqrt(left / (N - 6)), rtol=1e-9)
+    assert (card.n_rows, card.n_columns, card.sparsity, card.chosen_by) == (N, D, 5, None)
+
+
+def test_a_card_of_next_to_nothing():
+    model = SparseRegressor(1).partial_fit(X[:2], Y[:2])
+    card = model_card(model)
+    assert card.noise is None
+    assert card.features[0].lower is None
+    constant = model_card(SparseRegressor().partial_fit(X[:5], np.ones(5)))
+    assert (constant.r2, constant.features) == (None, ())
