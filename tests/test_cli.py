@@ -443,7 +443,7 @@ def test_summaries_that_do_not_go_together(here, capfd):
         (2, ("merge", "a", "-o", "b"), "b exists"),
         (4, ("merge", "a", "m", "-o", "c"), "m holds a SparseRegressor, not a summary"),
         (4, ("fit", "m"), "not a summary"),
-        (2, ("fit", "a", "--target", "y"), "--target was up to accumulate"),
+        (2, ("fit", "a", "--target", "y"), "--target cannot be given now"),
         (4, ("fit", "t.csv", "-m", "a", "--resume"), "a holds a Gram, and a SparseRegressor is needed"),
     ):
         found, _, err = run(capfd, *arguments)

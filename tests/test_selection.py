@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from oracles import design
 from thresher import Gram, SparseRegressor
@@ -19,6 +20,7 @@ from thresher.selection.grouped import GroupedFeatures
 from thresher.selection.prequential import Prequential
 from thresher.selection.selecting import SelectingRounds, next_milestone
 from thresher.sparsity.groups import Groups
+from thresher.streams.synthetic import SparseLinearStream
 
 KINDS = ["independent", "correlated", "duplicated", "scaled", "constant"]
 
@@ -340,6 +342,38 @@ def test_a_step_of_ones_own_that_is_too_long_warns_also_if_nothing_is_kept():
         model = SparseRegressor(step_size=5.0).partial_fit(rng.standard_normal((300, 6)), rng.standard_normal(300))
     assert model.n_samples_seen_ == 300
     assert all("is safe" in str(warning.message) for warning in caught)
+
+
+def test_folds_give_way_to_a_criterion():
+    X, y = SparseLinearStream(40, 6, signal=0.5, seed=5).draw(1500)
+    how = Folds(3, n_samples=400, afterwards=Ebic(1.0))
+    model = SparseRegressor(selection=how).partial_fit(X[:400], y[:400])
+    assert model.selection_.method == "folds"
+    model.partial_fit(X[400:], y[400:])
+    assert model.selection_.method == "ebic"
+    alone = SparseRegressor(selection=Ebic(1.0)).partial_fit(X, y)
+    np.testing.assert_array_equal(model.support_, alone.support_)
+    with pytest.raises(ValueError, match="afterwards must be a criterion"):
+        Folds(afterwards="ebic")
+
+
+@pytest.mark.parametrize("how", ["ebic", "folds"])
+def test_settling_is_fitting_with_the_history_kept(how):
+    """At the end of a stream everything is chosen on all rows, also what would have waited for more of them."""
+    X, y = SparseLinearStream(30, 5, signal=0.3, seed=6).draw(530)
+    streamed = SparseRegressor(selection=how, round_size=100).partial_fit(X, y)
+    assert streamed.selection_.n_samples < 530
+    milestones = len(streamed.milestones_)
+    streamed.settle()
+    fitted = SparseRegressor(selection=how).fit(X, y)
+    assert streamed.selection_.n_samples == 530
+    np.testing.assert_allclose(streamed.selection_.criterion, fitted.selection_.criterion, rtol=1e-9)
+    np.testing.assert_array_equal(streamed.support_, fitted.support_)
+    np.testing.assert_allclose(streamed.coef_, fitted.coef_, rtol=1e-9)
+    assert len(streamed.milestones_) == milestones + 1
+    assert streamed.n_iter_ >= 1
+    with pytest.raises(NotFittedError):
+        SparseRegressor().settle()
 
 
 def test_folds_that_say_nothing_are_left_out():

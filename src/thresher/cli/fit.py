@@ -29,6 +29,14 @@ def command(
     sparsity: Annotated[
         str, typer.Option(metavar="auto|N", help="How many columns to select at most; auto chooses.")
     ] = "auto",
+    selection: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|ebic|folds|prequential",
+            help="How auto chooses. By itself: cross-validation up to 2000 rows (and 1000 columns), an information "
+            "criterion beyond.",
+        ),
+    ] = "auto",
     features: options.FEATURES = None,
     drop: options.DROP = None,
     weight: options.WEIGHT = None,
@@ -60,6 +68,7 @@ def command(
     settings: dict[str, Any] = {
         "target": target,
         "sparsity": sparsity,
+        "selection": _selection(selection),
         "features": options.comma_separated(features),
         "drop": options.comma_separated(drop),
         "weight": weight,
@@ -87,6 +96,12 @@ def command(
             context, opened, settings, parameters, model, resume, overwrite, checkpoint_every, keep, live=not quiet
         )
     print_result(ingest, model, json)
+
+
+def _selection(text: str) -> str:
+    if text not in ("auto", "ebic", "folds", "prequential"):
+        raise OptionsError(f"--selection {text}: use auto, ebic, folds or prequential.")
+    return text
 
 
 def _sparsity(text: str) -> int | str:

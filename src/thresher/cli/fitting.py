@@ -12,9 +12,16 @@ from thresher.cli.errors import OptionsError
 from thresher.cli.feeding import feed
 from thresher.estimators.sparse_regressor import SparseRegressor
 from thresher.ingest import LATE, Ingest
+from thresher.selection.ebic import Ebic
+from thresher.selection.folds import Folds
 from thresher.streams.columns import Columns
 from thresher.streams.source import Source
 from thresher.summaries.gram import Gram
+
+# Options that make no difference any more once rows are summarised.
+OF_ROWS = {"selection", "target", "features", "drop", "weight", "categories", "missing", "follow", "resume"}
+# Folds are let go after 2000 rows; until then they take as much memory as five models.
+MOST_COLUMNS = 1000
 
 __all__ = ["fit_source", "fit_summary", "is_checkpoint"]
 
@@ -39,12 +46,20 @@ def fit_source(
             **parameters,
             round_size=rounds or (1 if follow else LATE),
             groups=columns.groups if settings["groups"] else None,
+            selection=_selection(settings["selection"], len(columns.names)),
         )
         return Ingest(learner, columns, settings, looks=rounds is None and not follow)
 
     ingest = begin(context, source, settings, model, resume, overwrite, SparseRegressor, fresh)
     feed(ingest, source, ingest.settings["missing"], model, every, keep, live)
     return ingest
+
+
+def _selection(name: str, n_columns: int) -> Any:
+    """While rows are few, cross-validation predicts better than a criterion; folds cost some Grams more."""
+    if name != "auto":
+        return name
+    return Folds(afterwards=Ebic()) if n_columns <= MOST_COLUMNS else Ebic()
 
 
 def fit_summary(
@@ -56,18 +71,8 @@ def fit_summary(
     overwrite: bool,
 ) -> Ingest:
     """A model from a summary alone, and kept if that is wanted."""
-    if unfit := explicit(context) & {
-        "target",
-        "features",
-        "drop",
-        "weight",
-        "categories",
-        "missing",
-        "follow",
-        "resume",
-    }:
-        option = f"--{sorted(unfit)[0]}"
-        raise OptionsError(f"{source} is a summary, so the rows are gone: {option} was up to accumulate.")
+    if unfit := explicit(context) & OF_ROWS:
+        raise OptionsError(f"{source} is a summary, so the rows are gone: --{sorted(unfit)[0]} cannot be given now.")
     if model is not None and model.exists() and not overwrite:
         raise OptionsError(f"{model} exists; --overwrite replaces it.")
     part = Ingest.load(source)

@@ -68,6 +68,9 @@ class Chooser(ABC):
     def absorb(self, summary: Any, *samples: Any) -> None:  # noqa: B027 - most choosers look at the summary alone
         """See the samples that the summary has just absorbed."""
 
+    def hurry(self) -> None:  # noqa: B027 - most choosers choose whenever they are asked
+        """Choose at the next occasion, even if little came in since the last."""
+
     @abstractmethod
     def choose(self, family: Family, summary: Any) -> tuple[Path, Selection] | None:
         """A path on the summary and the choice; None if the last choice stands."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher._checks import check_positive_integer
-from thresher.selection.criteria import Chooser, Method, Selection, smallest_minimiser
+from thresher.selection.criteria import Chooser, Criterion, CriterionChooser, Method, Selection, smallest_minimiser
 from thresher.selection.path import Family, Path
 
 Floats = NDArray[np.float64]
@@ -27,8 +27,9 @@ class Folds(Method):
     Row t belongs to fold t mod F. The summary of all rows minus that of a fold is what training without the fold
     needs, and the fold's own summary gives the test error of every candidate: the numbers that refitting on the rows
     themselves gives. While the folds live, memory is F + 1 summaries and a row is folded twice. Then they are let go
-    and the size stays: at the end of the initial batch if there is one (``n_warmup > 0``; of at least 20 rows per
-    fold), otherwise after `n_samples` rows, with a new choice whenever there are a quarter more until then.
+    and the size stays, or is chosen in another way: at the end of the initial batch if there is one (``n_warmup > 0``;
+    of at least 20 rows per fold), otherwise after `n_samples` rows, with a new choice whenever there are a quarter more
+    until then.
 
     Parameters
     ----------
@@ -37,6 +38,8 @@ class Folds(Method):
         How long the folds live, if there is no initial batch.
     one_standard_error : bool, default=False
         Choose the smallest size whose error is within one standard error of the least.
+    afterwards : Criterion, optional
+        How to choose once the folds are let go, such as ``Ebic()``. By default the size stays.
 
     References
     ----------
@@ -46,8 +49,11 @@ class Folds(Method):
     n_folds: int = 5
     n_samples: int = 2000
     one_standard_error: bool = False
+    afterwards: Criterion | None = None
 
     def __post_init__(self) -> None:
+        if self.afterwards is not None and not isinstance(self.afterwards, Criterion):
+            raise ValueError(f"afterwards must be a criterion such as Ebic(), got {self.afterwards!r}")
         if check_positive_integer(self.n_folds, "n_folds") < 2:
             raise ValueError(f"n_folds must be at least 2, got {self.n_folds!r}")
         check_positive_integer(self.n_samples, "n_samples")
@@ -90,9 +96,16 @@ class FoldsChooser(Chooser):
                 "Cross-validation needs the rows, and this summary has seen others; use selection='ebic' for a summary."
             )
 
+    def hurry(self) -> None:
+        """Cross-validate at the next occasion."""
+        self.n_next = 1
+
     def choose(self, family: Family, summary: Any) -> tuple[Path, Selection] | None:
         """Cross-validate every size that the path on all rows has."""
-        if self.over or summary.n_samples < min(self.n_next, self.n_most):
+        if self.over:
+            later = self.method.afterwards
+            return None if later is None else CriterionChooser(later).choose(family, summary)
+        if summary.n_samples < min(self.n_next, self.n_most):
             return None
         self.check(summary)
         path = family.path(summary)

@@ -185,6 +185,8 @@ class SelectingRounds:
 
     def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int) -> bool:
         """Choose on this one summary, then rounds until nothing moves."""
+        if self.chooser is not None:
+            self.chooser.hurry()
         self._choose()
         settled = bool(self.inner.settle(step_size, n_steps, tol, max_rounds))
         if self.chooser is None and isinstance(step_size, str):
