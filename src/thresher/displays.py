@@ -198,7 +198,9 @@ class SupportDisplay(_Display):
         edges = np.concatenate([self.n_samples, self.n_samples[-1:]])
         for k in range(len(self.names)):
             colour = BLUE if self.kept[-1, k] else MUTED
-            spans = [(edges[i], edges[i + 1] - edges[i]) for i in np.flatnonzero(self.kept[:, k])]
+            # From each place where it came to the next where it left: one bar, without seams.
+            turns = np.flatnonzero(np.diff(np.concatenate([[0], self.kept[:, k].astype(int), [0]])))
+            spans = [(edges[i], edges[j] - edges[i]) for i, j in zip(turns[::2], turns[1::2], strict=True)]
             ax.broken_barh(spans, (k - 0.35, 0.7), color=colour, linewidth=0)
         ax.set_yticks(range(len(self.names)), self.names, fontsize=7)
         ax.invert_yaxis()

@@ -14,6 +14,7 @@ from thresher._checks import check_rows
 from thresher._interrupts import InterruptsDeferred
 from thresher._threads import one_blas_thread
 from thresher.checkpoint import CheckpointError, load_with_note, save
+from thresher.estimators._plain import is_plain
 from thresher.estimators.sparse_regressor import SparseRegressor
 from thresher.streams.batches import START, Batch, Place
 from thresher.streams.columns import Columns
@@ -23,6 +24,7 @@ Floats = NDArray[np.float64]
 
 # The model looks at its rows after every hundred of the first thousand, then after every thousand.
 EARLY, LATE = 100, 1000
+FLOAT64 = np.dtype(np.float64)
 
 
 def next_look(n_seen: int) -> int:
@@ -145,9 +147,9 @@ class Ingest:
 
     def absorb(self, batch: Batch) -> None:
         """Take in a batch, all of it or, if it is rejected, nothing."""
-        assert batch.y is not None
-        if len(batch.y):
-            check_rows(batch.X, batch.y, batch.weights, len(self._names), np.dtype(np.float64))
+        if batch.y is None:
+            raise ValueError("These rows have no responses; they are for prediction.")
+        self._check(batch)
         with InterruptsDeferred(whole=True), one_blas_thread():
             if len(batch.y):
                 if isinstance(self.learner, Gram):
@@ -161,6 +163,15 @@ class Ingest:
             self.n_filled += batch.n_filled
             self.n_unknown += batch.n_unknown
             self.finished = False
+
+    def _check(self, batch: Batch) -> None:
+        """Raise if any row would be rejected: the first pieces must not be taken then."""
+        if (
+            batch.y is not None
+            and len(batch.y)
+            and not (batch.weights is None and is_plain(batch.X, batch.y, len(self._names), FLOAT64))
+        ):
+            check_rows(batch.X, batch.y, batch.weights, len(self._names), FLOAT64)
 
     def _pieces(self, n_rows: int) -> Iterator[slice]:
         """Cut rows at the counts at which to look."""

@@ -53,7 +53,7 @@ def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every:
                 batch = ahead.get(0.1)
             except TimeoutError:
                 keeper.keep_if_due()
-                line.show(ingest)
+                line.show(ingest, batches.n_again)
                 continue
             except StopIteration:
                 break
@@ -65,7 +65,7 @@ def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every:
                 line.say("compiling, the first time on a machine takes a minute ...")
             ingest.absorb(batch)
             keeper.keep_if_due()
-            line.show(ingest)
+            line.show(ingest, batches.n_again)
         if stop.signal:
             keeper.keep()
             n_rows = ingest.place.n_rows

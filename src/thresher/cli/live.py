@@ -24,10 +24,10 @@ class Live:
         if wanted and sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live as RichLive
-            from rich.spinner import Spinner
 
-            self._spinner = Spinner("dots", "reading ...")
-            self._display = RichLive(self._spinner, console=Console(stderr=True), refresh_per_second=8, transient=True)
+            self._display = RichLive(
+                _one_line("reading ..."), console=Console(stderr=True), refresh_per_second=4, transient=True
+            )
 
     def __enter__(self) -> Self:
         if self._display is not None:
@@ -41,19 +41,24 @@ class Live:
     def say(self, what: str) -> None:
         """What is going on besides reading."""
         if self._display is not None:
-            self._spinner.update(text=what)
+            self._display.update(_one_line(what))
 
-    def show(self, ingest: Ingest) -> None:
-        """What there is to say now."""
+    def show(self, ingest: Ingest, n_again: int) -> None:
+        """What there is to say now. `n_again` rows were read of those that had been read before."""
         if not self._wanted:
             return
         now = time.monotonic()
+        if ingest.place.n_rows == self._n_before:  # nothing new yet
+            self._start = now
+            if self._n_before:
+                self.say(f"reading again what was read before: {n_again:,} of {self._n_before:,} rows")
+            return
         if self._display is None:
             if now - self._shown < BETWEEN:
                 return
             print(self._line(ingest, now), file=sys.stderr, flush=True)
         else:
-            self._spinner.update(text=self._line(ingest, now))
+            self._display.update(_one_line(self._line(ingest, now)))
         self._shown = now
 
     def _line(self, ingest: Ingest, now: float) -> str:
@@ -71,3 +76,10 @@ class Live:
         if (r2 := ingest.foresight.r2) is not None:
             parts.append(f"R2 {r2:.4f} on rows to come")
         return "   ".join(parts)
+
+
+def _one_line(text: str) -> Any:
+    """A narrow terminal shows the beginning; two lines would jump."""
+    from rich.text import Text
+
+    return Text(text, no_wrap=True, overflow="ellipsis")

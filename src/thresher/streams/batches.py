@@ -96,6 +96,11 @@ class Batches:
     most_rows : int, default=4096
         The largest batch, if that is to be smaller.
 
+    Attributes
+    ----------
+    n_again : int
+        Rows read of those before `start`.
+
     Examples
     --------
     >>> import tempfile
@@ -122,6 +127,7 @@ class Batches:
     ) -> None:
         self._source, self._columns, self._missing, self._start = source, columns, missing, start
         self._most_rows = min(most_rows, MOST_ROWS)
+        self.n_again = 0
         self._digest = Digest() if digest or start.n_rows else None
         self._names = columns.names
 
@@ -135,6 +141,7 @@ class Batches:
                     if self._digest is not None:
                         self._digest.update(rows)
                     n_read += part.num_rows
+                    self.n_again = min(n_read, self._start.n_rows)
                     if n_read == self._start.n_rows:
                         self._check_digest()
                     elif n_read > self._start.n_rows:
