@@ -166,11 +166,8 @@ class Ingest:
 
     def _check(self, batch: Batch) -> None:
         """Raise if any row would be rejected: the first pieces must not be taken then."""
-        if (
-            batch.y is not None
-            and len(batch.y)
-            and not (batch.weights is None and is_plain(batch.X, batch.y, len(self._names), FLOAT64))
-        ):
+        plain = batch.weights is None and is_plain(batch.X, batch.y, len(self._names), FLOAT64)
+        if len(batch.X) and not plain:
             check_rows(batch.X, batch.y, batch.weights, len(self._names), FLOAT64)
 
     def _pieces(self, n_rows: int) -> Iterator[slice]:
