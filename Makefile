@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench reproduce reproduce-quick check-report format clean
+.PHONY: demo test bench reproduce reproduce-quick check-killed check-report format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/thresher demo
@@ -28,7 +28,11 @@ reproduce-quick: $(VENV)/.installed
 	$(BIN)/python -m thresher.paper --quick
 	$(BIN)/pytest checks/test_quick_reproduction.py
 
-# The saved report and the quick one in a headless Chromium, which is installed if need be (Debian, as root).
+# Runs of the command that are killed at random moments and resumed, compared byte by byte with one that is not.
+check-killed: $(VENV)/.installed
+	$(BIN)/python benchmarks/killed_runs.py --runs 20
+
+# The saved report, the quick one and the page of a model in a headless Chromium, which is installed if need be (Debian, as root).
 check-report: $(VENV)/.installed
 	command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
