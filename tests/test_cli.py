@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def run(capfd, *arguments):
 
 
 def test_fit_shows_what_matters(here, capfd):
-    status, out, err = run(capfd, "fit", "t.csv", "--target", "y", "--model", "m.thresher")
+    status, out, err = run(capfd, "fit", "t.csv", "--target", "y", "--model", "m.thresher", "--quiet")
     assert status == 0
     lines = out.splitlines()
     assert lines[0].startswith("y: 4 of 15 columns selected")
@@ -50,7 +51,7 @@ def test_fit_shows_what_matters(here, capfd):
     assert names == {"x0", "x1", "x2", "kind=b"}
     assert "3,000 rows read." in out
     assert "Kept in m.thresher." in out
-    assert err == ""  # done before there was progress to tell
+    assert err == ""
     model = thresher.load("m.thresher")
     assert model.n_samples_seen_ == N
     assert sorted(model.get_feature_names_out()) == sorted(names)
@@ -474,6 +475,32 @@ def test_help_has_an_example_for_each_and_loads_nothing_heavy(capfd):
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip().endswith("False")
     assert run(capfd, "--version")[1] == f"thresher {thresher.__version__}\n"
+
+
+def test_without_its_libraries_the_command_says_what_to_install(monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    status, out, err = run(capfd, "fit", "t.csv")
+    assert (status, out) == (2, "")
+    assert err == "The command needs typer; install it with: pip install 'thresher[cli]'\n"
+
+
+def test_progress_goes_to_the_standard_error_line_by_line(here, capfd, monkeypatch):
+    """Where there is no terminal; and nothing of it is in what is printed."""
+    from thresher.cli import live
+
+    monkeypatch.setattr(live, "BETWEEN", 0.0)
+    monkeypatch.setattr(live, "BEFORE", 0.0)
+    status, out, err = run(capfd, "fit", "t.parquet", "-t", "y", "-m", "m", "--checkpoint-every", "1000")
+    assert status == 0
+    lines = err.splitlines()
+    assert len(lines) == 3
+    assert re.fullmatch(
+        r"1,000 rows   [\d,]+ rows/s   2,000 left, \d+ s   4 features   R2 0\.\d{4} on rows to come", lines[0]
+    )
+    assert re.fullmatch(r"3,000 rows   [\d,]+ rows/s   4 features   R2 0\.\d{4} on rows to come", lines[2])
+    assert "rows/s" not in out
+    assert run(capfd, "predict", "m", "t.parquet", "-o", "p.csv")[2].startswith("3,000 rows ")
+    assert run(capfd, "predict", "m", "t.parquet", "-o", "p.csv", "--quiet")[2] == ""
 
 
 def test_bench_and_demo(here, capfd):

@@ -53,7 +53,7 @@ def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every:
                 batch = ahead.get(0.1)
             except TimeoutError:
                 keeper.keep_if_due()
-                line.show(ingest, batches.n_again)
+                line.show(ingest.place.n_rows, *_remarks(ingest), n_again=batches.n_again)
                 continue
             except StopIteration:
                 break
@@ -65,7 +65,7 @@ def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every:
                 line.say("compiling, the first time on a machine takes a minute ...")
             ingest.absorb(batch)
             keeper.keep_if_due()
-            line.show(ingest, batches.n_again)
+            line.show(ingest.place.n_rows, *_remarks(ingest), n_again=batches.n_again)
         if stop.signal:
             keeper.keep()
             n_rows = ingest.place.n_rows
@@ -79,6 +79,16 @@ def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every:
         line.say("settling ...")
         ingest.finish()
         keeper.keep()
+
+
+def _remarks(ingest: Ingest) -> list[str]:
+    """How many features are kept, and how well rows were predicted before they were seen."""
+    remarks = []
+    if hasattr(ingest.learner, "coef_"):
+        remarks.append(f"{len(ingest.learner.support_)} features")
+    if (r2 := ingest.foresight.r2) is not None:
+        remarks.append(f"R2 {r2:.4f} on rows to come")
+    return remarks
 
 
 def _with_what_is_kept(error: SourceError, ingest: Ingest, keeper: Keeper, path: Path | None) -> SourceError:

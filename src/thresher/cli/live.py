@@ -5,7 +5,6 @@ import time
 from typing import Any, Self
 
 from thresher._progress import duration
-from thresher.ingest import Ingest
 from thresher.streams.source import Source
 
 # Seconds between lines where they are not overwritten, and before the first.
@@ -13,7 +12,15 @@ BETWEEN, BEFORE = 10.0, 2.0
 
 
 class Live:
-    """Rows done, rows per second, rows left, features kept, and how well rows were predicted before they were seen."""
+    """Rows done, rows per second, rows left, and whatever else there is to say.
+
+    Parameters
+    ----------
+    source : Source
+    n_before : int
+        Rows that were read before, and are read again first.
+    wanted : bool
+    """
 
     def __init__(self, source: Source, n_before: int, wanted: bool) -> None:
         self._source, self._n_before = source, n_before
@@ -43,12 +50,12 @@ class Live:
         if self._display is not None:
             self._display.update(_one_line(what))
 
-    def show(self, ingest: Ingest, n_again: int) -> None:
-        """What there is to say now. `n_again` rows were read of those that had been read before."""
+    def show(self, n_rows: int, *more: str, n_again: int = 0) -> None:
+        """So many rows were read, `n_again` of those that had been read before."""
         if not self._wanted:
             return
         now = time.monotonic()
-        if ingest.place.n_rows == self._n_before:  # nothing new yet
+        if n_rows == self._n_before:  # nothing new yet
             self._start = now
             if self._n_before:
                 self.say(f"reading again what was read before: {n_again:,} of {self._n_before:,} rows")
@@ -56,13 +63,12 @@ class Live:
         if self._display is None:
             if now - self._shown < BETWEEN:
                 return
-            print(self._line(ingest, now), file=sys.stderr, flush=True)
+            print(self._line(n_rows, now, more), file=sys.stderr, flush=True)
         else:
-            self._display.update(_one_line(self._line(ingest, now)))
+            self._display.update(_one_line(self._line(n_rows, now, more)))
         self._shown = now
 
-    def _line(self, ingest: Ingest, now: float) -> str:
-        done = ingest.place.n_rows
+    def _line(self, done: int, now: float, more: tuple[str, ...]) -> str:
         speed = (done - self._n_before) / max(now - self._start, 1e-9)
         total, about = self._source.n_rows, ""
         fraction = self._source.fraction
@@ -71,11 +77,7 @@ class Live:
         parts = [f"{done:,} rows", f"{speed:,.0f} rows/s"]
         if total is not None and total > done:
             parts.append(f"{about}{total - done:,} left, {duration((total - done) / max(speed, 1e-9))}")
-        if hasattr(ingest.learner, "support_") and hasattr(ingest.learner, "coef_"):
-            parts.append(f"{len(ingest.learner.support_)} features")
-        if (r2 := ingest.foresight.r2) is not None:
-            parts.append(f"R2 {r2:.4f} on rows to come")
-        return "   ".join(parts)
+        return "   ".join([*parts, *more])
 
 
 def _one_line(text: str) -> Any:

@@ -14,8 +14,9 @@ import typer
 from thresher.checkpoint import CheckpointError, load_with_note
 from thresher.cli import options
 from thresher.cli.errors import OptionsError
+from thresher.cli.live import Live
 from thresher.streams.ahead import Ahead
-from thresher.streams.batches import Batches
+from thresher.streams.batches import Batch, Batches
 from thresher.streams.columns import Columns
 
 PANEL = "Models"
@@ -39,6 +40,7 @@ def command(
     format: options.FORMAT = None,
     delimiter: options.DELIMITER = None,
     no_header: options.NO_HEADER = False,
+    quiet: options.QUIET = False,
 ) -> None:
     """Predict."""
     from thresher.estimators._linear import SparseLinear  # heavy, and not needed for help
@@ -52,8 +54,8 @@ def command(
     opened = options.opened(source, format, delimiter, no_header)
     columns.check(opened)
     batches = Batches(opened, columns, options.checked_policy(missing), digest=False)
-    with Ahead(batches) as ahead:
-        predictions = (_predictions(learner, batch) for batch in ahead)
+    with Live(opened, 0, wanted=not quiet) as line, Ahead(batches) as ahead:
+        predictions = _predicted(learner, ahead, line)
         if output is None:
             _write_csv(predictions, sys.stdout.buffer)
             return
@@ -83,7 +85,14 @@ def _columns(learner: Any, note: Any, path: Path) -> Columns:
     return Columns(None, None, tuple(map(str, names)), {}, (), means)
 
 
-def _predictions(learner: Any, batch: Any) -> Any:
+def _predicted(learner: Any, batches: Ahead[Batch], line: Live) -> Iterator[Any]:
+    """Tables of predictions."""
+    for batch in batches:
+        yield _predictions(learner, batch)
+        line.show(batch.place.n_rows)
+
+
+def _predictions(learner: Any, batch: Batch) -> Any:
     values = batch.X[:, learner.support_] @ learner.coef_[learner.support_] + learner.intercept_
     if batch.kept is not None:
         every = np.full(len(batch.kept), np.nan)
