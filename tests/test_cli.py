@@ -188,7 +188,7 @@ def test_a_bad_row_leaves_the_rows_before_it(here, capfd):
 
 def test_a_full_disk_leaves_what_was_kept(here, capfd, monkeypatch):
     """Every call that writes, syncs or renames fails in turn."""
-    arguments = ["fit", "t.csv", "-t", "y", "--checkpoint-every", 1000]
+    arguments = ["fit", "t.csv", "-t", "y", "--checkpoint-every", 1000, "--quiet"]
     assert run(capfd, *arguments, "-m", "whole")[0] == 0
     for name, module in (("fsync", os), ("replace", Path)):
         call = getattr(module, name)
