@@ -3,11 +3,15 @@
 import copy
 import pickle
 import signal
+import tempfile
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+
+from thresher import load
+from thresher._encoding import encode
 
 
 def check_cuts(rival, X, y, *cuts):
@@ -23,14 +27,23 @@ def check_cuts(rival, X, y, *cuts):
     return whole
 
 
+def through_a_file(model):
+    """What comes back from a file."""
+    with tempfile.TemporaryDirectory() as directory:
+        model.save(f"{directory}/m")
+        return load(f"{directory}/m")
+
+
 def check_saving(rival, X, y):
-    """Saving in the middle changes nothing, nor are rows changed. Returns the result."""
+    """Saving in the middle, to a file or not, changes nothing, nor are rows changed. Returns the result."""
     X_before, y_before = X.copy(), y.copy()
     whole = clone(rival).partial_fit(X, y)
     np.testing.assert_array_equal(X, X_before)
     np.testing.assert_array_equal(y, y_before)
     half = clone(rival).partial_fit(X[:170], y[:170])
-    for again in (pickle.loads(pickle.dumps(half)), copy.deepcopy(half)):
+    for again in (through_a_file(half), pickle.loads(pickle.dumps(half)), copy.copy(half), copy.deepcopy(half)):
+        assert type(again) is type(half)
+        assert encode(again) == encode(half)
         np.testing.assert_array_equal(again.partial_fit(X[170:], y[170:]).coef_, whole.coef_)
     assert clone(rival).fit(X, y).n_samples_seen_ == len(y)
     return whole

@@ -1,19 +1,24 @@
 """Files of models and summaries: what comes back is what was kept, to the bit, or one typed error."""
 
+import copy
 import errno
 import hashlib
 import json
 import os
+import pickle
+import pickletools
 import struct
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from thresher import (
     Edge,
@@ -28,6 +33,8 @@ from thresher import (
 )
 from thresher._encoding import HEAD, decode, encode
 from thresher.checkpoint import CheckpointError, NewerFormatError, load, load_with_note, save
+from thresher.rivals import AdaptiveDantzig
+from thresher.rivals import FTRLProximal as Ftrl
 
 N = 400
 rng = np.random.default_rng(3)
@@ -55,14 +62,110 @@ def test_a_model_goes_on_as_if_it_had_never_been_away(tmp_path, name):
     model = type(made)(**made.get_params())
     model.partial_fit(*(part[: N // 2 + 7] for part in data))
     model.save(tmp_path / "m")
-    again = load(tmp_path / "m")
-    assert type(again) is type(model)
-    assert again.get_params().keys() == model.get_params().keys()
-    assert encode(again) == encode(model)
-    for one in (model, again):
+    twins = [load(tmp_path / "m"), pickle.loads(pickle.dumps(model)), copy.copy(model), copy.deepcopy(model)]
+    for again in twins:
+        assert type(again) is type(model)
+        assert again.get_params().keys() == model.get_params().keys()
+        assert encode(again) == encode(model)
+    for one in (model, *twins):
         one.partial_fit(*(part[N // 2 + 7 :] for part in data))
-    np.testing.assert_array_equal(again.coef_, model.coef_)
-    assert encode(again) == encode(model)
+    for again in twins:
+        np.testing.assert_array_equal(again.coef_, model.coef_)
+        assert encode(again) == encode(model)
+
+
+def names_in_pickle(value):
+    """Everything that unpickling looks up by name."""
+    strings, found = [], []
+    for opcode, argument, _ in pickletools.genops(pickle.dumps(value)):
+        if opcode.name == "STACK_GLOBAL":
+            found.append(".".join(strings[-2:]))
+        if isinstance(argument, str):
+            strings.append(argument)
+    return found
+
+
+@pytest.mark.parametrize("made", [Gram(2), MultiResponse(2, 1), Entries((2, 2)), SparseRegressor(), Ftrl(0.1, 0.2)])
+def test_a_pickle_is_the_same_bytes(made):
+    assert names_in_pickle(made) == ["thresher.checkpoint.from_bytes"]
+    assert encode(made) in pickle.dumps(made)
+
+
+class Mine(SparseRegressor):
+    """A class from elsewhere."""
+
+
+def shrinking(t, k):
+    return 0.3 / (t + k)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [Mine(3), SparseRegressor(3, step_size=shrinking), AdaptiveDantzig(2, random_state=np.random.RandomState(3))],
+    ids=["a class from elsewhere", "a function", "a generator of another kind"],
+)
+@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_what_cannot_be_encoded_is_pickled_all_the_same(made, twin):
+    model = clone(made).partial_fit(X[:207], Y[:207])
+    with pytest.raises(TypeError, match="cannot be saved"):
+        encode(model)
+    again = twin(model)
+    assert type(again) is type(model)
+    if isinstance(model, SparseRegressor) and twin is not copy.copy:
+        assert again._rounds.summary is again.summary_ is not model.summary_
+    if twin is not copy.copy:  # that one shares what it learns from
+        whole = (
+            clone(made).partial_fit(X, Y) if isinstance(made, SparseRegressor) else model.partial_fit(X[207:], Y[207:])
+        )
+        np.testing.assert_array_equal(again.partial_fit(X[207:], Y[207:]).coef_, whole.coef_)
+
+
+def test_models_go_to_other_processes_and_come_back():
+    model = SparseRegressor(3).partial_fit(X[:207], Y[:207])
+    there = joblib.Parallel(n_jobs=2, backend="loky")(
+        joblib.delayed(model.partial_fit)(X[207 + k :], Y[207 + k :]) for k in range(2)
+    )
+    assert model.n_samples_seen_ == 207
+    np.testing.assert_array_equal(there[0].coef_, model.partial_fit(X[207:], Y[207:]).coef_)
+    assert joblib.hash(there[0]) == joblib.hash(model) != joblib.hash(there[1])
+
+
+def test_parameters_and_ids_of_all_kinds_are_kept(tmp_path):
+    SparseRegressor(3, dtype=np.float32).save(tmp_path / "m")
+    assert load(tmp_path / "m").dtype is np.float32
+    rows = ["ann", b"bob", np.str_("cleo"), 2**70]
+    model = MatrixCompleter(1).partial_fit(rows * 4, np.repeat(np.arange(4), 4), np.arange(16.0))
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(rows, [0, 1, 2, 3]), model.predict(rows, [0, 1, 2, 3]))
+
+
+def test_a_generator_goes_on_with_the_same_numbers():
+    generator = np.random.default_rng(5)
+    generator.integers(0, 9, 3, dtype=np.uint32)  # half of a 64-bit number is left over
+    again, _ = decode(encode(generator))
+    np.testing.assert_array_equal(again.integers(0, 99, 9, np.uint32), generator.integers(0, 99, 9, np.uint32))
+    np.testing.assert_array_equal(again.standard_normal(9), generator.standard_normal(9))
+    with pytest.raises(TypeError, match="cannot be saved"):
+        encode(np.random.Generator(np.random.MT19937(0)))
+
+
+def test_texts_come_back_in_arrays_of_the_same_kind():
+    arrays = [np.array(["a", "\u00f1\U0001d11e"]), np.array([b"ab"]), np.array(["x", 3, None, b"q", 0.5], object)]
+    arrays += [np.array([], "U3"), np.array([["a"], ["bb"]], ">U2"), np.empty((0, 4)), np.arange(3, dtype=">i4")]
+    for array, again in zip(arrays, decode(encode(arrays))[0], strict=True):
+        assert again.dtype == array.dtype
+        np.testing.assert_array_equal(again, array)
+        assert again.shape == array.shape
+
+
+def test_what_could_not_be_read_is_not_written():
+    circle = ([],)
+    circle[0].append(circle)
+    deep = {((1,),): 2}
+    for value in (circle, deep, {1j: 2}, np.array([[]], object).T.view(np.recarray), np.zeros(1, "M8[s]"), object()):
+        with pytest.raises(TypeError, match="cannot be saved"):
+            encode(value)
 
 
 def test_summaries():

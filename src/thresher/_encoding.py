@@ -7,14 +7,20 @@ A file is
 with numbers little-endian, arrays on multiples of 64 bytes, and the SHA-256 over all that precedes it. The header has a
 list of nodes, each a container, an array or an object of this package, in which other nodes stand as {"@": number}. So
 what is shared stays shared. Arrays are kept bit for bit.
+
+A checksum keeps out accidents, not intent, so the reader takes nothing on trust: it makes what the writer could have
+written, of classes that hold the state of a model, and refuses the rest.
 """
 
 import hashlib
 import json
 import math
+import re
 import struct
+import sys
+from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -25,7 +31,19 @@ FORMAT = 1
 ALIGNMENT = 64
 HEAD = struct.Struct("<8sIQ")
 DIGEST = 32
-PLAIN = "biufc"  # kinds of arrays that are kept as bytes
+# Arrays that are kept as bytes: numbers of sizes that are the same on all machines, and texts.
+DTYPE = re.compile(r"\|[biu]1|[<>](?:[iu][248]|f[248]|c8|c16|U[1-9][0-9]{0,8})|\|S[1-9][0-9]{0,8}")
+# Where classes that hold state live. Nothing else is imported because a file says so.
+CLASS = re.compile(
+    r"(thresher\.(?:estimators|kernels|rivals|rounds|selection|sparsity|summaries)\.[a-z0-9_]{1,50}):([A-Za-z0-9_]{1,50})"
+)
+# Parameters that are types.
+TYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
+NOT_FINITE = {repr(value): value for value in (math.nan, math.inf, -math.inf)}
+LARGEST_CHARACTER = 0x10FFFF
+# Several times what is allocated for the header, at its worst, for each of its bytes; and a little for small files.
+MOST_MEMORY = 64
+LITTLE_MEMORY = 1 << 16
 
 
 class CheckpointError(ValueError):
@@ -37,7 +55,10 @@ class NewerFormatError(CheckpointError):
 
 
 def encode(value: Any, note: Any = None) -> bytes:
-    """Bytes of an object of this package, or of containers of such, with a note that can be read without it."""
+    """Bytes of an object of this package, or of containers of such, with a note that can be read without it.
+
+    Raises TypeError for what cannot be kept, such as functions and classes from elsewhere.
+    """
     writer = _Writer()
     root = writer.write(value)
     header = {
@@ -62,7 +83,12 @@ def encode(value: Any, note: Any = None) -> bytes:
 
 
 def decode(content: bytes) -> tuple[Any, Any]:
-    """The object and the note, from bytes that are verified first."""
+    """The object and the note, from bytes that are verified first.
+
+    Whatever the bytes are, this returns or raises CheckpointError, and allocates at most 64 times their number plus
+    64 kB, not counting modules of this package that are loaded. What this package wrote takes the size of its arrays
+    and about thirty times that of its header, which is small.
+    """
     try:
         return _decode(memoryview(content))
     except CheckpointError:
@@ -83,28 +109,43 @@ def _decode(content: memoryview) -> tuple[Any, Any]:
         )
     body = content[: len(content) - DIGEST]
     start = HEAD.size + length
-    header = json.loads(bytes(body[HEAD.size : start]))
+    if version != FORMAT or start > len(body):
+        _refuse()
+    # In ASCII, as it is written: one other character would make every one take four bytes.
+    header = json.loads(str(body[HEAD.size : start], "ascii"), parse_constant=_refuse)
     arrays = []
-    for dtype, shape, fortran in header["arrays"]:
+    for dtype, shape, fortran in _listed(header["arrays"]):
         start += -start % ALIGNMENT
-        array, start = _array(body, start, np.dtype(dtype), tuple(shape), bool(fortran))
+        array, start = _array(body, start, dtype, _listed(shape), fortran)
         arrays.append(array)
     if start != len(body):
         raise CheckpointError("it has more bytes than its header says.")
-    reader = _Reader(header["nodes"], arrays)
+    reader = _Reader(_listed(header["nodes"]), arrays)
     return reader.read(header["root"]), reader.read(header["note"])
 
 
-def _array(
-    body: memoryview, start: int, dtype: np.dtype[Any], shape: tuple[int, ...], fortran: bool
-) -> tuple[Any, int]:
-    if dtype.kind not in PLAIN or any(type(n) is not int or n < 0 for n in shape):
+def _array(body: memoryview, start: int, name: Any, shape: list[Any], fortran: Any) -> tuple[Any, int]:
+    """An array with memory of its own, and where its bytes end."""
+    if type(name) is not str or not DTYPE.fullmatch(name) or any(type(n) is not int or n < 0 for n in shape):
         raise CheckpointError("it has an array of a kind that is never written.")
+    dtype = np.dtype(name)
     end = start + math.prod(shape) * dtype.itemsize
     if end > len(body):
         raise CheckpointError("it has fewer bytes than its header says.")
-    flat = np.frombuffer(body[start:end], dtype)
-    return flat.reshape(shape, order="F" if fortran else "C").copy("K"), end
+    array = np.frombuffer(body[start:end], dtype).reshape(shape, order="F" if fortran is True else "C").copy("K")
+    if not _is_valid(array):
+        _refuse()
+    return array, end
+
+
+def _is_valid(array: Any) -> bool:
+    """Whether these bytes stand for values: others than 0 and 1 are no truth values, and not all numbers characters."""
+    if array.dtype.kind not in "bU" or array.size == 0:
+        return True
+    flat = array.ravel("K")
+    if array.dtype.kind == "b":
+        return bool(flat.view(np.uint8).max() <= 1)
+    return bool(flat.view(array.dtype.str[0] + "u4").max() <= LARGEST_CHARACTER)
 
 
 class _Writer:
@@ -115,51 +156,72 @@ class _Writer:
         self.arrays: list[Any] = []
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []  # so that no identity is given away twice
+        self._open: set[int] = set()
 
     def write(self, value: Any) -> Any:
+        """What stands for a value in the header."""
         if value is None or type(value) in (bool, str):
             return value
         if type(value) is int:
             return value if abs(value) < 2**53 else {"int": str(value)}
         if type(value) is float:
             return value if math.isfinite(value) else {"float": repr(value)}
+        if type(value) is bytes:
+            return {"bytes": value.hex()}
+        if isinstance(value, type) and value in TYPES.values():
+            return {"type": value.__name__}
         if id(value) not in self._numbers:
             self._numbers[id(value)] = number = len(self.nodes)
             self._alive.append(value)
             self.nodes.append(None)
             self.nodes[number] = self._node(value)
+        elif id(value) in self._open:
+            raise TypeError("A tuple that holds itself cannot be saved.")
         return {"@": self._numbers[id(value)]}
 
     def _node(self, value: Any) -> Any:
         kind = type(value)
         if isinstance(value, np.ndarray | np.generic):
             return self._numeric(value)
-        if kind in (list, tuple):
-            return [kind.__name__, [self.write(item) for item in value]]
+        if kind is list:
+            return ["list", [self.write(item) for item in value]]
+        if kind is tuple:
+            return ["tuple", self._items(value)]
         if kind is dict:
+            if not all(map(_is_key, value)):
+                raise TypeError("A dictionary with keys other than numbers and texts cannot be saved.")
             return ["dict", [[self.write(key), self.write(item)] for key, item in value.items()]]
+        if kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
+            self.arrays.append(_generator_numbers(value))
+            return ["PCG64", len(self.arrays) - 1]
         name = f"{kind.__module__}:{kind.__qualname__}"
-        if not _is_ours(kind.__module__) or _class(name) is not kind:
+        if not CLASS.fullmatch(name) or _class(name) is not kind:
             raise TypeError(
                 f"A {kind.__module__}.{kind.__qualname__} cannot be saved. Give parameters as numbers, texts and "
                 "arrays, not as functions."
             )
         if isinstance(value, tuple):
-            return ["tuple of", name, [self.write(item) for item in value]]
+            return ["tuple of", name, self._items(value)]
         return ["object", name, [[key, self.write(item)] for key, item in vars(value).items()]]
 
+    def _items(self, value: Any) -> list[Any]:
+        """What is in a tuple, which exists only once all of it does."""
+        self._open.add(id(value))
+        items = [self.write(item) for item in value]
+        self._open.remove(id(value))
+        return items
+
     def _numeric(self, value: Any) -> Any:
-        if value.dtype.kind in PLAIN and type(value) is np.ndarray:
-            if not (value.flags.c_contiguous or value.flags.f_contiguous):
-                value = np.ascontiguousarray(value)
-            self.arrays.append(value)
-            return ["array", len(self.arrays) - 1]
-        if isinstance(value, np.generic) and value.dtype.kind in PLAIN:
-            self.arrays.append(np.asarray(value))
-            return ["scalar", len(self.arrays) - 1]
-        if type(value) is np.ndarray and value.dtype.kind in "OU":  # names
-            return ["names", value.dtype.kind, list(value.shape), [self.write(item) for item in value.ravel().tolist()]]
-        raise TypeError(f"An array of {value.dtype} cannot be saved.")
+        if type(value) is np.ndarray and value.dtype.kind == "O" and all(map(_is_key, value.flat)):
+            return ["names", list(value.shape), [self.write(item) for item in value.flat]]
+        scalar = isinstance(value, np.generic)
+        array = np.asarray(value)
+        if not (scalar or type(value) is np.ndarray) or not DTYPE.fullmatch(array.dtype.str):
+            raise TypeError(f"A {type(value).__name__} of {value.dtype} cannot be saved.")
+        if not (array.flags.c_contiguous or array.flags.f_contiguous):
+            array = np.ascontiguousarray(array)
+        self.arrays.append(array)
+        return ["scalar" if scalar else "array", len(self.arrays) - 1]
 
 
 class _Reader:
@@ -168,73 +230,146 @@ class _Reader:
     def __init__(self, nodes: list[Any], arrays: list[Any]) -> None:
         self._nodes, self._arrays = nodes, arrays
         self._made: dict[int, Any] = {}
+        self._open: set[int] = set()
 
     def read(self, value: Any) -> Any:
-        if not isinstance(value, dict):
-            if isinstance(value, list):
-                raise CheckpointError("its header is malformed.")
-            return value
+        """The value that this stands for."""
+        if type(value) is not dict:
+            return value if type(value) is not list else _refuse()
         ((kind, content),) = value.items()
+        if kind == "@":
+            if type(content) is not int or not 0 <= content < len(self._nodes):
+                _refuse()
+            if content not in self._made:
+                self._make(content)
+            return self._made[content]
+        if type(content) is not str:
+            _refuse()
         if kind == "int":
             return int(content)
+        if kind == "bytes":
+            return bytes.fromhex(content)
         if kind == "float":
-            return float(content)
-        number = content
-        if kind != "@" or type(number) is not int or not 0 <= number < len(self._nodes):
-            raise CheckpointError("its header is malformed.")
-        if number not in self._made:
-            self._make(number)
-        return self._made[number]
+            return NOT_FINITE[content]
+        return TYPES[content] if kind == "type" else _refuse()
 
     def _make(self, number: int) -> None:
-        kind, *content = self._nodes[number]
+        kind, *content = _listed(self._nodes[number])
         if kind in ("tuple", "tuple of"):
+            if number in self._open:
+                _refuse()
+            self._open.add(number)
             *name, items = content
-            values = tuple(map(self.read, items))
-            if number in self._made:
-                raise CheckpointError("its header is malformed.")
-            self._made[number] = _class(name[0])(*values) if name else values
-        elif kind == "array":
-            self._made[number] = self._arrays[content[0]]
-        elif kind == "scalar":
-            self._made[number] = self._arrays[content[0]][()]
+            values = tuple([self.read(item) for item in _listed(items)])
+            self._made[number] = _named(_class(*name), values) if kind == "tuple of" else values
+        elif kind in ("array", "scalar", "PCG64"):
+            (place,) = content
+            self._made[number] = self._numeric(kind, self._taken(place))
         elif kind == "names":
-            letter, shape, items = content
-            array = np.empty(len(items), object)
-            array[:] = list(map(self.read, items))
-            # Texts take the width of the longest, whatever the file says.
-            self._made[number] = (array.astype(str) if letter == "U" else array).reshape(shape)
+            shape, items = content
+            names = np.empty(len(_listed(items)), object)
+            for place, item in enumerate(items):
+                names[place] = self._key(item)
+            if any(type(n) is not int or n < 0 for n in _listed(shape)):
+                _refuse()
+            self._made[number] = names.reshape(shape)
         elif kind == "list":
-            made: list[Any] = []
-            self._made[number] = made
-            made.extend(map(self.read, content[0]))
+            (items,) = content
+            self._made[number] = made = []
+            for item in _listed(items):
+                made.append(self.read(item))
         elif kind == "dict":
+            (items,) = content
             entries: dict[Any, Any] = {}
             self._made[number] = entries
-            for key, item in content[0]:
-                entries[self.read(key)] = self.read(item)
+            for key, item in _listed(items):
+                entries[self._key(key)] = self.read(item)
         elif kind == "object":
             name, items = content
             found = _class(name)
-            self._made[number] = instance = found.__new__(found)
-            for key, item in items:
-                instance.__dict__[str(key)] = self.read(item)
+            if issubclass(found, tuple):
+                _refuse()
+            self._made[number] = instance = object.__new__(found)
+            for key, item in _listed(items):
+                if type(key) is not str:
+                    _refuse()
+                instance.__dict__[sys.intern(key)] = self.read(item)  # all instances have the same string
         else:
-            raise CheckpointError("its header is malformed.")
+            _refuse()
+
+    def _key(self, value: Any) -> Any:
+        found = self.read(value)
+        return found if _is_key(found) else _refuse()
+
+    def _taken(self, place: Any) -> Any:
+        """An array, which only one node may have: so no file makes more of it than it holds."""
+        if type(place) is not int or not 0 <= place < len(self._arrays) or self._arrays[place] is None:
+            _refuse()
+        array, self._arrays[place] = self._arrays[place], None
+        return array
+
+    def _numeric(self, kind: str, array: Any) -> Any:
+        if kind == "array":
+            return array
+        if kind == "scalar":
+            return array[()] if array.ndim == 0 else _refuse()
+        return _generator(array)
 
 
-def _is_ours(module: str) -> bool:
-    return module.split(".")[0] == "thresher"
+def _refuse(_: Any = None) -> NoReturn:
+    raise CheckpointError("its header is malformed.")
 
 
+def _listed(value: Any) -> list[Any]:
+    """The value, which must be a list."""
+    return value if type(value) is list else _refuse()
+
+
+def _is_key(value: Any) -> bool:
+    """Whether it is a number or a text, or a tuple of such: what can be compared without going any deeper."""
+    plain = type(value) is tuple and all(type(item) is not tuple and _is_key(item) for item in value)
+    return plain or value is None or isinstance(value, bool | int | float | str | bytes | np.generic)
+
+
+def _generator_numbers(generator: np.random.Generator) -> Any:
+    """The state of PCG64 as 64-bit numbers. The seed is not kept, for which only ``spawn`` asks."""
+    state = generator.bit_generator.state
+    words = [state["state"][name] >> shift & (2**64 - 1) for name in ("state", "inc") for shift in (0, 64)]
+    return np.array([*words, state["has_uint32"], state["uinteger"]], "<u8")
+
+
+def _generator(numbers: Any) -> np.random.Generator:
+    """The generator with these numbers as its state."""
+    if numbers.dtype.str != "<u8" or numbers.shape != (6,):
+        _refuse()
+    low, high, low_inc, high_inc, has_half, half = numbers.tolist()
+    if low_inc % 2 == 0 or has_half > 1 or half >= 2**32:
+        _refuse()
+    made = np.random.PCG64(0)
+    made.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": low | high << 64, "inc": low_inc | high_inc << 64},
+        "has_uint32": has_half,
+        "uinteger": half,
+    }
+    return np.random.Generator(made)
+
+
+def _named(kind: Any, values: tuple[Any, ...]) -> Any:
+    """A named tuple of these values, made without calling anything of its class."""
+    if not issubclass(kind, tuple) or len(getattr(kind, "_fields", ())) != len(values):
+        _refuse()
+    return tuple.__new__(kind, values)
+
+
+@cache
 def _class(name: str) -> Any:
-    """A class of this package by its name; nothing else is ever looked up, let alone called."""
-    module, _, path = name.partition(":")
-    if not _is_ours(module):
-        raise CheckpointError(f"it asks for {name}, which is not of this package.")
-    found: Any = import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
-    if not isinstance(found, type) or not _is_ours(found.__module__):
-        raise CheckpointError(f"it asks for {name}, which is not a class of this package.")
+    """A class that holds state, by its name; nothing else is ever looked up, let alone called."""
+    match = CLASS.fullmatch(name)
+    if not match:
+        raise CheckpointError(f"it asks for {name[:100]!r}, which is not of this package.")
+    found = getattr(import_module(match[1]), match[2])
+    is_class = isinstance(found, type) and found.__module__ == match[1]
+    if not is_class or (found.__new__ is not object.__new__ and not issubclass(found, tuple)):
+        raise CheckpointError(f"it asks for {name}, which is not a class that is ever written.")
     return found

@@ -7,7 +7,7 @@ from typing import Any
 
 from thresher._encoding import CheckpointError, NewerFormatError, decode, encode
 
-__all__ = ["CheckpointError", "NewerFormatError", "Saving", "load", "load_with_note", "save"]
+__all__ = ["CheckpointError", "NewerFormatError", "Saving", "from_bytes", "load", "load_with_note", "save"]
 
 
 class Saving:
@@ -19,6 +19,21 @@ class Saving:
         Learning goes on from there to the same bits. Takes about twice its memory.
         """
         save(self, path)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """The same bytes for pickling and copying, where that is possible.
+
+        It is not for classes from elsewhere and for parameters such as functions, of which pickle takes care.
+        """
+        try:
+            return from_bytes, (encode(self),)
+        except (TypeError, ValueError, RecursionError):
+            return super().__reduce_ex__(protocol)
+
+
+def from_bytes(content: bytes) -> Any:
+    """The model or summary of which these are the bytes; unpickling calls this."""
+    return decode(content)[0]
 
 
 def save(value: Any, path: str | os.PathLike[str], note: Any = None, generations: int = 1) -> None:

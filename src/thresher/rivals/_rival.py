@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from thresher._arrays import read_only
 from thresher._interrupts import InterruptsDeferred
 from thresher._warnings import warn_caller
+from thresher.checkpoint import Saving
 from thresher.estimators._checked import Checked
 from thresher.estimators._linear import SparseLinear
 
@@ -23,7 +24,7 @@ BLOCK = 256
 MOST_ENTRIES = 1 << 22
 
 
-class StreamingRival(Checked, ABC):
+class StreamingRival(Saving, Checked, ABC):
     """A streaming method that is a few arrays and a way to learn from the next rows.
 
     A subclass sets up its state (`_start`), learns from rows (`_learn`), and shows its estimate (`_estimate`). If

@@ -1,7 +1,6 @@
 """Rounds with different settings on the same rows, which are folded once."""
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -58,9 +57,7 @@ class Bank:
         self, new_rounds: Callable[[Gram], Any], step_size: StepSize = "auto", n_steps: int = 5, n_warmup: int = 0
     ) -> Self:
         """Another member: rounds for the Gram they are given, with their steps."""
-        twin = copy(self.gram)
-        twin.catch_up(self.gram)
-        self.members.append(Member(new_rounds(twin), step_size, n_steps, n_warmup))
+        self.members.append(Member(new_rounds(self.gram.twin()), step_size, n_steps, n_warmup))
         return self
 
     def absorb(self, X: Any, y: Floats) -> Self:

@@ -317,13 +317,20 @@ class Gram(Saving):
             kernel.recentre(self._arrays)
         return moved
 
-    def catch_up(self, other: "Gram") -> None:
+    def twin(self) -> "Gram":
+        """Another Gram that shares co-moments and buffer with this one, which alone may fold; see ``catch_up``."""
+        result = Gram.__new__(Gram)
+        result._hold_rows = self._hold_rows
+        return result.catch_up(self)
+
+    def catch_up(self, other: "Gram") -> Self:
         """Share co-moments and buffer with the other, which alone may fold, and copy its O(d) sums.
 
         Both may then take the same rows, each at its own pace.
         """
         own = {name: getattr(other._arrays, name).copy() for name in ("moments", "totals", "counts")}
         self._arrays = other._arrays._replace(**own)
+        return self
 
     # -- summaries as values ---------------------------------------------------------------------------
 
