@@ -41,9 +41,8 @@ CLASS = re.compile(
 TYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
 NOT_FINITE = {repr(value): value for value in (math.nan, math.inf, -math.inf)}
 LARGEST_CHARACTER = 0x10FFFF
-# Several times what is allocated for the header, at its worst, for each of its bytes; and a little for small files.
-MOST_MEMORY = 64
-LITTLE_MEMORY = 1 << 16
+MOST_AXES = 32  # of any NumPy
+MOST_NESTED = 100  # containers in containers, so that neither writing nor reading depends on how deep the stack is
 
 
 class CheckpointError(ValueError):
@@ -116,7 +115,7 @@ def _decode(content: memoryview) -> tuple[Any, Any]:
     arrays = []
     for dtype, shape, fortran in _listed(header["arrays"]):
         start += -start % ALIGNMENT
-        array, start = _array(body, start, dtype, _listed(shape), fortran)
+        array, start = _array(body, start, dtype, shape, fortran)
         arrays.append(array)
     if start != len(body):
         raise CheckpointError("it has more bytes than its header says.")
@@ -124,9 +123,9 @@ def _decode(content: memoryview) -> tuple[Any, Any]:
     return reader.read(header["root"]), reader.read(header["note"])
 
 
-def _array(body: memoryview, start: int, name: Any, shape: list[Any], fortran: Any) -> tuple[Any, int]:
+def _array(body: memoryview, start: int, name: Any, shape: Any, fortran: Any) -> tuple[Any, int]:
     """An array with memory of its own, and where its bytes end."""
-    if type(name) is not str or not DTYPE.fullmatch(name) or any(type(n) is not int or n < 0 for n in shape):
+    if type(name) is not str or not DTYPE.fullmatch(name) or not _is_shape(shape):
         raise CheckpointError("it has an array of a kind that is never written.")
     dtype = np.dtype(name)
     end = start + math.prod(shape) * dtype.itemsize
@@ -157,6 +156,7 @@ class _Writer:
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []  # so that no identity is given away twice
         self._open: set[int] = set()
+        self._depth = 0
 
     def write(self, value: Any) -> Any:
         """What stands for a value in the header."""
@@ -174,7 +174,11 @@ class _Writer:
             self._numbers[id(value)] = number = len(self.nodes)
             self._alive.append(value)
             self.nodes.append(None)
+            self._depth += 1
+            if self._depth > MOST_NESTED:
+                raise TypeError("What is nested so deeply cannot be saved.")
             self.nodes[number] = self._node(value)
+            self._depth -= 1
         elif id(value) in self._open:
             raise TypeError("A tuple that holds itself cannot be saved.")
         return {"@": self._numbers[id(value)]}
@@ -241,7 +245,11 @@ class _Reader:
             if type(content) is not int or not 0 <= content < len(self._nodes):
                 _refuse()
             if content not in self._made:
+                if content in self._open or len(self._open) >= MOST_NESTED:
+                    _refuse()
+                self._open.add(content)
                 self._make(content)
+                self._open.remove(content)
             return self._made[content]
         if type(content) is not str:
             _refuse()
@@ -256,9 +264,6 @@ class _Reader:
     def _make(self, number: int) -> None:
         kind, *content = _listed(self._nodes[number])
         if kind in ("tuple", "tuple of"):
-            if number in self._open:
-                _refuse()
-            self._open.add(number)
             *name, items = content
             values = tuple([self.read(item) for item in _listed(items)])
             self._made[number] = _named(_class(*name), values) if kind == "tuple of" else values
@@ -270,7 +275,7 @@ class _Reader:
             names = np.empty(len(_listed(items)), object)
             for place, item in enumerate(items):
                 names[place] = self._key(item)
-            if any(type(n) is not int or n < 0 for n in _listed(shape)):
+            if not _is_shape(shape):
                 _refuse()
             self._made[number] = names.reshape(shape)
         elif kind == "list":
@@ -323,6 +328,11 @@ def _refuse(_: Any = None) -> NoReturn:
 def _listed(value: Any) -> list[Any]:
     """The value, which must be a list."""
     return value if type(value) is list else _refuse()
+
+
+def _is_shape(value: Any) -> bool:
+    """Whether an array may have this shape. Numbers of any length would take long to multiply."""
+    return len(_listed(value)) <= MOST_AXES and all(type(n) is int and 0 <= n < 2**63 for n in value)
 
 
 def _is_key(value: Any) -> bool:
