@@ -1,0 +1,183 @@
+"""Files with a valid checksum that this package never wrote: refused, within their share of memory, without a trace."""
+
+import hashlib
+import json
+import subprocess
+import sys
+import tracemalloc
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from thresher._encoding import HEAD, decode, encode
+from thresher.checkpoint import CheckpointError
+from thresher.kernels.gram import GramArrays
+
+
+def around(*nodes, arrays=()):
+    """A header that is right but for what is in it."""
+    return {"root": {"@": 0} if nodes else None, "note": None, "nodes": list(nodes), "arrays": list(arrays)}
+
+
+KINDS_NEVER_WRITTEN = ("O", "V8", "M8[s]", "f8,f8", "(1000000,1000000)f8", "<U0", "a", "f8", "<f16", "=f8", 8, None)
+CLASSES_NEVER_WRITTEN = (
+    "builtins:eval",
+    "thresher:Gram",
+    "thresher.cli:main",
+    "thresher.cli.app:app",
+    "thresher.summaries.gram:Saving",
+    "thresher.summaries.gram:np",
+    "thresher.summaries.gram:Gram.absorb",
+    "thresher.summaries.nothing:Gram",
+    "thresher.rivals.comparing:FailedRunsError",
+    "thresher.estimators._streaming:Streaming",
+    7,
+    ["thresher.summaries.gram:Gram"],
+)
+
+
+def resealed(header):
+    """A file with a valid checksum around any header."""
+    text = (header if isinstance(header, str) else json.dumps(header)).encode()
+    content = HEAD.pack(b"thresher", 1, len(text)) + text
+    if isinstance(header, dict) and header.get("arrays"):
+        content += bytes(-len(content) % 64)
+    return content + hashlib.sha256(content).digest()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        [],
+        {},
+        {"root": None, "note": None, "nodes": [], "arrays": [["<f8", [10**18], False]]},
+        {"root": None, "note": None, "nodes": [], "arrays": [["<f8", [-1], False]]},
+        {"root": None, "note": None, "nodes": [], "arrays": [["O", [1], False]]},
+        {"root": {"@": 0}, "note": None, "nodes": [], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["tuple", [{"@": 0}]]], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["object", "os:system", []]], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["object", "thresher.checkpoint:os", []]], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["tuple of", "thresher.checkpoint:save", [1, 2]]], "arrays": []},
+        *(around(["array", 0], arrays=[[dtype, [0], False]]) for dtype in KINDS_NEVER_WRITTEN),
+        *(around(["array", 0], arrays=[["<f8", shape, False]]) for shape in ("3", [0.0], [True], [0] * 65, [0, 2**63])),
+        *(around(["object", name, []]) for name in CLASSES_NEVER_WRITTEN),
+        *(
+            around(["tuple of", f"thresher.{name}", [1] * 3])
+            for name in ("summaries.gram:Gram", "kernels.gram:GramArrays")
+        ),
+        around(["tuple of", "thresher.rounds.bank:Member", []]),
+        around(["object", "thresher.kernels.gram:GramArrays", []]),
+        around(["object", "thresher.summaries.gram:Gram", [[1, 2]]]),
+        around(["names", [10**9], ["a"]]),
+        around(["names", [1], [{"@": 0}]]),
+        around(["names", [1], [{"@": 1}]], ["list", []]),
+        around(["array", 0]),
+        around(["array", -1], arrays=[["<f8", [0], False]]),
+        around(["scalar", 0], arrays=[["<f8", [0], False]]),
+        around(["list", [{"@": 1}, {"@": 2}]], ["array", 0], ["array", 0], arrays=[["<f8", [0], False]]),
+        around(["PCG64", 0], arrays=[["<u8", [0], False]]),
+        around(["dict", [[{"@": 0}, 1]]]),
+        around(["dict", [[{"@": 1}, 1]]], ["list", []]),
+        around(["dict", [[1]]]),
+        around(["list", "ab"]),
+        around("list"),
+        around(["list", [{"int": "9" * 10**5}]]),
+        around(["list", [{"int": 7}]]),
+        around(["list", [{"float": "1.0"}]]),
+        around(["list", [{"type": "int64"}]]),
+        around(["list", [{"bytes": "0"}]]),
+        around(["list", [{}]]),
+        around(["list", [[]]]),
+        around(["list", [{"@": 10**30}]]),
+        around(["list", [{"@": True}]]),
+        around(*(["list", [{"@": k + 1}]] for k in range(200)), ["list", []]),
+    ],
+)
+def test_a_valid_checksum_is_not_enough(header):
+    with pytest.raises(CheckpointError):
+        decode(resealed(header))
+
+
+def test_what_is_written_by_hand_is_read_if_it_is_right():
+    nodes = ["list", [{"@": 1}, {"@": 2}, {"@": 3}, {"int": "7"}]], ["array", 0], ["dict", [["a", {"@": 0}]]]
+    nodes = *nodes, ["tuple of", "thresher.kernels.gram:GramArrays", [1, 2, 3, 4, 5, 6]]
+    found, _ = decode(resealed(around(*nodes, arrays=[["<f8", [2, 0], False]])))
+    assert found[0].shape == (2, 0)
+    assert found[1]["a"] is found
+    assert type(found[2]) is GramArrays
+    assert found[2:] == [(1, 2, 3, 4, 5, 6), 7]
+
+
+def test_what_files_ask_for_is_not_even_imported():
+    code = """if True:
+        import sys
+        import thresher._encoding as encoding
+        for name in ("thresher.cli:main", "thresher.paper.__main__:main", "thresher.speed:Speed", "ctypes:CDLL"):
+            before = set(sys.modules)
+            try:
+                encoding._class(name)
+            except encoding.CheckpointError:
+                assert set(sys.modules) == before, name
+            else:
+                raise AssertionError(name)
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_tuple_that_is_nested_without_end_is_no_key():
+    n = 100_000  # comparing or hashing it would overflow the stack of the interpreter itself
+    tuples = [["tuple", []], *(["tuple", [{"@": k}]] for k in range(1, n))]
+    nodes = [["list", [{"@": k} for k in range(1, n + 2)]], *tuples, ["dict", [[{"@": n}, 1]]]]
+    with pytest.raises(CheckpointError):
+        decode(resealed(around(*nodes)))
+
+
+def test_bytes_that_stand_for_no_value_are_refused():
+    for array in (np.array([True, False]), np.array(["a", "b"])):
+        content = bytearray(encode(array))
+        stop = len(content) - 32
+        assert decode(bytes(content))[0].tolist() == array.tolist()
+        content[stop - 1] = 7
+        content[stop:] = hashlib.sha256(content[:stop]).digest()
+        with pytest.raises(CheckpointError):
+            decode(bytes(content))
+
+
+MANY = 20_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(around() | {"note": [[]] * MANY}),
+        json.dumps(around() | {"note": [{"": {"": 0}}] * MANY}),
+        json.dumps(around() | {"note": ["\U0001d11e" + "a" * MANY] * 3}, ensure_ascii=False),
+        json.dumps(around() | {"note": "\U0001d11e" + "a" * MANY}),
+        json.dumps(around(["list", [{"@": 1}] * MANY], ["list", []])),
+        json.dumps(around(["list", [{"@": k} for k in range(1, MANY)]], *[["dict", [[0, 0]]]] * MANY)),
+        json.dumps(around(["names", [MANY], [0] * MANY])),
+        json.dumps(around(arrays=[["<f8", [0], 0]] * MANY)),
+        '{"root":null,"note":' + ",".join(["[" * 50 + "]" * 50] * 1000).join("[]") + ',"nodes":[],"arrays":[]}',
+        '{"root":null,"note":' + "[" * MANY + "]" * MANY + ',"nodes":[],"arrays":[]}',
+        json.dumps(around(["names", [2], ["a" * 10 * MANY, "b"]])),
+    ],
+    ids=range(11),
+)
+def test_no_file_takes_more_memory_than_its_share(text):
+    content = resealed(text)
+    tracemalloc.start()
+    with suppress(CheckpointError):
+        decode(content)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(content) < peak <= 64 * len(content) + 2**16
+
+
+def test_a_few_thousand_files_that_were_tampered_with():
+    script = Path(__file__).parents[1] / "benchmarks" / "fuzz_checkpoints.py"
+    run = subprocess.run([sys.executable, script, "--cases", "3000", "--seed", "9"], check=True, capture_output=True)
+    found = json.loads(run.stdout)
+    assert found["failures"] == 0
+    assert min(found["accepted"], found["refused"]) > 300
