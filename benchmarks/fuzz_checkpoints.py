@@ -45,6 +45,8 @@ CLASSES = [
     "os:system", "builtins:eval", "builtins:object", "subprocess:Popen", "thresher:Gram", "thresher.checkpoint:save",
     "thresher.checkpoint:Saving", "thresher.checkpoint:os", "thresher.cli:main", "thresher.cli.demo:demo",
     "thresher.paper.__main__:main", "thresher.paper.item:Item", "thresher.speed:Speed", "thresher.ingest:Ingest",
+    "thresher.ingest:Foresight",
+    "thresher.streams.batches:Place", "thresher.streams.columns:Columns", "thresher.streams.parquet_file:ParquetFile",
     "thresher.displays:Display", "thresher.rivals.comparing:compare", "thresher.rivals.comparing:FailedRunsError",
     "thresher.rivals._runs:_Pickler", "thresher.rivals._runs:Plan", "thresher.rivals._comparison:Comparison",
     "thresher.rivals._comparison:Record", "thresher.summaries.gram:Gram", "thresher.summaries.gram:np",
@@ -79,6 +81,7 @@ def load_modules():
     for package in ("estimators", "kernels", "rivals", "rounds", "selection", "sparsity", "summaries"):
         for module in (Path(thresher.__file__).parent / package).glob("*.py"):
             import_module(f"thresher.{package}.{module.stem}")
+    import_module("thresher.ingest")
 
 
 def corpus():

@@ -27,6 +27,7 @@ CLASSES_NEVER_WRITTEN = (
     "thresher:Gram",
     "thresher.cli:main",
     "thresher.cli.app:app",
+    "thresher.streams.parquet_file:ParquetFile",
     "thresher.summaries.gram:Saving",
     "thresher.summaries.gram:np",
     "thresher.summaries.gram:Gram.absorb",

@@ -35,7 +35,10 @@ DIGEST = 32
 DTYPE = re.compile(r"\|[biu]1|[<>](?:[iu][248]|f[248]|c8|c16|U[1-9][0-9]{0,8})|\|S[1-9][0-9]{0,8}")
 # Where classes that hold state live. Nothing else is imported because a file says so.
 CLASS = re.compile(
-    r"(thresher\.(?:estimators|kernels|rivals|rounds|selection|sparsity|summaries)\.[a-z0-9_]{1,50}):([A-Za-z0-9_]{1,50})"
+    r"(thresher\.(?:"
+    r"(?:estimators|kernels|rivals|rounds|selection|sparsity|summaries)\.[a-z0-9_]{1,50}"
+    r"|streams\.(?:batches|columns)|ingest"
+    r")):([A-Za-z0-9_]{1,50})"
 )
 # Parameters that are types.
 TYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
@@ -92,7 +95,9 @@ def decode(content: bytes) -> tuple[Any, Any]:
         return _decode(memoryview(content))
     except CheckpointError:
         raise
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, ImportError, RecursionError) as error:
+    except ImportError as error:  # of a module that does not exist, or that needs what is not installed
+        raise CheckpointError(f"what it holds cannot be loaded here: {error}.") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise CheckpointError("its contents are not those of a checkpoint.") from error
 
 
