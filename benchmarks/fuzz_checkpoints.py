@@ -1,6 +1,6 @@
 """Checkpoints that were tampered with: each is read or refused by CheckpointError, within its share of memory.
 
-    python benchmarks/fuzz_checkpoints.py                 # a million cases, some minutes
+    python benchmarks/fuzz_checkpoints.py                 # a million cases, about ten minutes
     python benchmarks/fuzz_checkpoints.py --cases 3000    # as the tests do
     python benchmarks/fuzz_checkpoints.py --only 12345    # one case again, in this process
 
