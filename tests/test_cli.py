@@ -20,6 +20,7 @@ import thresher
 from thresher import Gram, SparseRegressor
 from thresher.checkpoint import load_with_note
 from thresher.cli import main
+from thresher.streams.errors import SourceError
 from thresher.streams.synthetic import SparseLinearStream
 
 N, D = 3000, 12
@@ -253,7 +254,7 @@ def test_sources_and_models_that_cannot_be_used(here, capfd):
         assert (found, out) == (status, ""), arguments
         assert message in err
         assert err.count("\n") == 1
-    with pytest.raises(thresher.streams.errors.SourceError):
+    with pytest.raises(SourceError):
         main(["fit", "nothing.csv", "-t", "y", "--debug"])
 
 
@@ -271,6 +272,73 @@ def test_missing_values_are_counted(here, capfd):
     assert "2 missing values replaced by the mean of their column." in out
     _, out, _ = run(capfd, "fit", "t.csv", "-t", "y", "--categories", "kind=a,b")
     assert f"{int((KINDS == 'c').sum())} texts were not among the known levels" in out.replace(",", "")
+
+
+def test_a_named_pipe_is_read_from_its_first_byte(here):
+    """Nobody looks into a pipe to see what it is."""
+    (here / "bare.csv").write_bytes((here / "t.csv").read_bytes().split(b"\n", 1)[1])
+    os.mkfifo(here / "pipe")
+    command = [sys.executable, "-m", "thresher", "fit", "pipe", "-t", "13", "--json", "--format", "csv", "--no-header"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    (here / "pipe").write_bytes((here / "bare.csv").read_bytes())
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, b"")
+    assert json.loads(out)["rows_read"] == N
+
+
+def test_the_rows_are_never_overwritten(here, capfd):
+    before = Path("t.csv").read_bytes()
+    os.link("t.csv", "linked.csv")
+    assert run(capfd, "fit", "t.parquet", "-t", "y", "-m", "m", "--quiet")[0] == 0
+    for arguments in (
+        ("fit", "t.csv", "-t", "y", "-m", "t.csv", "--overwrite"),
+        ("accumulate", "t.csv", "-t", "y", "-o", "linked.csv", "--overwrite"),
+        ("predict", "m", "t.csv", "-o", "t.csv"),
+    ):
+        status, _, err = run(capfd, *arguments)
+        assert status == 2
+        assert "one of the files with the rows" in err
+    assert Path("t.csv").read_bytes() == before
+    status, _, err = run(capfd, "fit", "t.csv", "-t", "y", "-m", "missing/m")
+    assert status == 2
+    assert "its place is not a directory" in err
+
+
+def test_two_runs_do_not_write_one_file(here, capfd):
+    from thresher.cli.feeding import alone
+
+    with alone(Path("m")):
+        status, _, err = run(capfd, "fit", "t.csv", "-t", "y", "-m", "m")
+    assert status == 2
+    assert "m is being written by another run" in err
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "m", "--quiet")[0] == 0
+    assert sorted(path.name for path in here.glob(".*")) == []
+
+
+def test_columns_with_odd_names_can_be_given(here, capfd):
+    names = ["a,b", "k=l", "", "y"]
+    kinds = ["u", "v"] * 50
+    table = pa.table([X[:100, 0], kinds, X[:100, 1], Y[:100]], names)
+    pa.csv.write_csv(table, "odd.csv")
+    _, out, _ = run(capfd, "fit", "odd.csv", "-t", "y", "--drop", "", "--json", "--categories", "k=l=v")
+    assert json.loads(out)["model"]["n_columns"] == 2
+    _, out, _ = run(capfd, "fit", "odd.csv", "-t", "y", "--features", "a,b", "--features", "a,b", "--json")
+    assert json.loads(out)["model"]["n_columns"] == 1
+
+
+def test_json_has_no_infinity(here, capfd):
+    """One-hot columns of all levels are dependent, so the condition number is infinite."""
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "m", "--sparsity", "6", "--quiet")[0] == 0
+    _, out, _ = run(capfd, "diagnose", "m", "--json")
+    assert "Infinity" not in out
+    assert "null" in out
+
+
+def test_weights_that_are_all_zero(here, capfd):
+    pa.csv.write_csv(TABLE.append_column("w", pa.array(np.zeros(N))), "w.csv")
+    status, _, err = run(capfd, "fit", "w.csv", "-t", "y", "--weight", "w", "--quiet")
+    assert status == 3
+    assert "w.csv has no row with a positive weight" in err
 
 
 # -- signals ---------------------------------------------------------------------------------------------------------
@@ -353,6 +421,8 @@ def test_predictions_are_those_of_the_model(here, capfd):
     assert "row 3" in err
     assert not Path("q.csv").exists()
     assert run(capfd, "predict", "m", "gaps.csv", "-o", "q.parquet", "--missing", "skip")[0] == 0
+    Path("other.csv").write_text(Path("new.csv").read_text().replace("a", "zz"))
+    assert "texts were not among the known levels" in run(capfd, "predict", "m", "other.csv", "-o", "q.csv")[2]
     found = pq.read_table("q.parquet")["prediction"].to_pylist()
     assert found[2] is None
     np.testing.assert_allclose(found[:2], expected[:2], rtol=1e-12)
@@ -438,6 +508,7 @@ def test_summaries_that_do_not_go_together(here, capfd):
     assert run(capfd, "accumulate", "t.csv", "-t", "y", "-o", "a")[0] == 0
     assert run(capfd, "accumulate", "t.csv", "-t", "y", "-o", "b", "--drop", "x3")[0] == 0
     assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "m")[0] == 0
+    assert run(capfd, "fit", "a", "-m", "s")[0] == 0
     for status, arguments, message in (
         (4, ("merge", "a", "b", "-o", "c"), "b has other columns or categories than a"),
         (2, ("merge", "a", "a", "-o", "c"), "its rows would count twice"),
@@ -445,6 +516,8 @@ def test_summaries_that_do_not_go_together(here, capfd):
         (4, ("merge", "a", "m", "-o", "c"), "m holds a SparseRegressor, not a summary"),
         (4, ("fit", "m"), "not a summary"),
         (2, ("fit", "a", "--target", "y"), "--target cannot be given now"),
+        (4, ("fit", "t.csv", "-m", "s", "--resume"), "s was made from summaries, so there is no place in a source"),
+        (2, ("fit", "a", "--round-size", "7"), "--round-size cannot be given now"),
         (4, ("fit", "t.csv", "-m", "a", "--resume"), "a holds a Gram, and a SparseRegressor is needed"),
     ):
         found, _, err = run(capfd, *arguments)

@@ -85,6 +85,19 @@ def test_the_prequential_error_is_that_of_models_fitted_to_the_rows_before():
     assert Foresight().r2 is None
 
 
+def test_a_model_that_has_seen_rows_predicts_the_next_ones():
+    ingest = Ingest(SparseRegressor(4).fit(X[:500], Y[:500]), COLUMNS)
+    model = SparseRegressor(4).fit(X[:500], Y[:500])
+    with pytest.raises(ValueError, match="other columns"):
+        ingest.absorb(next(batches((50,))))  # it was fitted without names
+    ingest = Ingest(SparseRegressor(4).fit(X[:500], Y[:500]), COLUMNS)
+    ingest.learner.feature_names_in_ = np.array(NAMES, object)
+    ingest.absorb(next(batches((50,))))
+    np.testing.assert_allclose(
+        ingest.foresight.squared_error, ((Y[:50] - model.predict(X[:50])) ** 2).sum(), rtol=1e-12
+    )
+
+
 def test_the_end_is_what_fit_on_the_summary_gives():
     for sparsity in ("auto", 6):
         ingest = Ingest(SparseRegressor(sparsity, round_size=1000), COLUMNS)

@@ -17,6 +17,7 @@ from thresher.streams.batches import START, Batches, Place
 from thresher.streams.columns import Columns
 from thresher.streams.csv_file import CsvFile
 from thresher.streams.errors import ChangedSourceError, SourceError
+from thresher.streams.lines import Lines
 from thresher.streams.source import open_source
 
 N = 7000
@@ -239,7 +240,7 @@ def test_numbers_can_be_categories(tmp_path):
 BAD = {
     "x,y\n1,2\n3\n": r"t\.csv, row 2: too few fields, 1 instead of 2",
     "x,y\n1,2\n3,4,5\n": r"t\.csv, row 2: too many fields, 3 instead of 2",
-    "x,y\n1,2\n3,4\nabc,5\n": r"t\.csv, row 3: column 'x' has 'abc' where a number belongs; .*--drop x",
+    "x,y\n1,2\n3,4\nabc,5\n": r"t\.csv, row 3: column 'x' has 'abc' where a number belongs; .*--drop",
     "x,y\n1,2\n3,oops\n4,5\n": r"t\.csv, row 2: column 'y' has 'oops' where a number belongs",
     "x,y\n1,2\ninf,3\n": r"t\.csv, row 2: column 'x' has the value inf",
     "x,y\n1,2\n3,1e200\n": r"t\.csv, row 2: column 'y' has the value 1e\+200",
@@ -251,6 +252,8 @@ BAD = {
     "x,y\n": r"t\.csv has no rows",
     "1,2\n3,4\n": r"numbers in its first line instead of names; use --no-header",
     "y\n1\n": r"no columns left to explain 'y'",
+    "a,y,z\n1,2,3\n1,2,3\n1,2,oops\n": r"t\.csv, row 3: column 'z' has 'oops' where a number belongs",
+    "a,y\r1,2\r3,4\r": r"t\.csv has a first line that cannot be read|has no rows|no column",
     'x,y\n"1\n",2\n': r"row 1: a quoted field goes on in the next line",
     "x,y\na,b\nc,d\n": r"column 'y' has texts",
     "t,y\n2020-01-01,1\n2020-01-02,2\n": r"column 't' has values of the type date32.*--drop t",
@@ -346,6 +349,95 @@ def test_sources_that_are_not_there(tmp_path):
         open_source("-", format="parquet")
     with pytest.raises(SourceError, match="no format 'xls'"):
         open_source("-", format="xls")
+
+
+@pytest.mark.parametrize("columns", [None, ["z"]])
+def test_the_column_named_is_the_one_that_is_wrong(tmp_path, columns):
+    (tmp_path / "t.csv").write_text("a,y,z\n1,2,3\n1,2,3\n1,2,oops\n")
+    with pytest.raises(SourceError, match=r"row 3: column 'z' has 'oops'"):
+        read_all(tmp_path / "t.csv", features=columns)
+
+
+def test_long_lines_and_odd_quotes(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,text,y\n" + "1," + "x" * 3_000_000 + ",2\n" + '3,5",4\n5,"a ""b"" c",6\n')
+    batches = read_all(path, drop=["text"])
+    assert np.concatenate([np.c_[batch.X, batch.y] for batch in batches]).tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_json_lines_that_are_not_objects(tmp_path):
+    """On some of them pyarrow would crash."""
+    path = tmp_path / "t.jsonl"
+    for line in ("null", "3", "[1, 2]", '"a"'):
+        for before in ("", '{"x": 1, "y": 2}\n\n'):
+            path.write_text(f"{before}{line}\n{line}\n")
+            with pytest.raises(SourceError, match=rf"t\.jsonl, row {2 if before else 1}: is not an object"):
+                read_all(path)
+
+
+def test_json_values_of_other_types_are_taken_if_all_are(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"x": "1.5", "k": 7, "t": "2020-01-01", "y": 1}\n{"x": "2", "k": 8, "t": "2020-01-02", "y": 2}\n')
+    (batch,) = read_all(path, categories={"k": None, "t": None})
+    assert batch.names == ["x", "k=7", "k=8", "t=2020-01-01", "t=2020-01-02"]
+    assert batch.X.tolist() == [[1.5, 1, 0, 1, 0], [2, 0, 1, 0, 1]]
+    (batch,) = read_all(path, categories={"k": ("8",)}, drop=["t"])
+    assert batch.X.tolist() == [[1.5, 0], [2, 1]]
+    columns = Columns("y", None, ("x",), {}, ("x",))  # true and false, elsewhere
+    path.write_text('{"x": 1, "y": 1}\n{"x": 0, "y": 2}\n')
+    assert next(iter(Batches(open_source(str(path)), columns))).X.tolist() == [[1], [0]]
+
+
+def test_optional_keys_may_be_absent_from_a_whole_file(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"x": 1, "b": 2, "y": 2}\n')
+    (tmp_path / "b.jsonl").write_text('{"x": 3, "y": 4}\n')
+    source = open_source(str(tmp_path))
+    batches = list(Batches(source, Columns.choose(source, "y"), "skip"))
+    assert [batch.n_skipped for batch in batches] == [0, 1]
+
+
+def test_files_without_rows_do_no_harm_among_others(tmp_path):
+    (tmp_path / "a.csv").write_text("")
+    (tmp_path / "b.csv").write_text("x,y\n")
+    (tmp_path / "c.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "d.csv").write_text("x,y\n\n")
+    assert everything_plain(open_source(str(tmp_path))) == [[1, 2]]
+    pq.write_table(TABLE[:0], tmp_path / "a.parquet")
+    pq.write_table(TABLE[:5], tmp_path / "b.parquet")
+    assert sum(len(batch.y) for batch in read_all(tmp_path / "*.parquet")) == 5
+    for name in ("c.csv", "b.csv"):
+        (tmp_path / name).write_text("x,y\n")
+    with pytest.raises(SourceError, match="has no rows"):
+        read_all(tmp_path / "*.csv")
+
+
+def test_types_that_change_from_file_to_file(tmp_path):
+    lists = pa.array([[1.0]] * 5)
+    pq.write_table(TABLE[:5], tmp_path / "a.parquet")
+    for column, message in (("a", "values of the type list.* where numbers belong"), ("colour", "not texts")):
+        place = TABLE.column_names.index(column)
+        pq.write_table(TABLE[:5].set_column(place, column, lists), tmp_path / "b.parquet")
+        with pytest.raises(SourceError, match=rf"b\.parquet, row 1: column '{column}' has {message}|{message}"):
+            read_all(tmp_path)
+    pq.write_table(TABLE[:5].set_column(0, "a", pa.array(["1", " 3", "4", "5", "6"])), tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match=r"b\.parquet, row 2: column 'a' has ' 3' where a number belongs"):
+        read_all(tmp_path)
+
+
+def test_names_that_would_be_there_twice(tmp_path):
+    (tmp_path / "t.csv").write_text("k,k=a,y\na,1,2\nb,2,3\n")
+    with pytest.raises(SourceError, match="'k=a' is both a column and a level"):
+        read_all(tmp_path / "t.csv")
+
+
+def test_opening_many_files_reads_their_first_lines_only(tmp_path, monkeypatch):
+    for k in range(3):
+        (tmp_path / f"{k}.csv").write_text("x,y\n" + "1,2\n" * 100_000)
+    read = []
+    blocks = Lines._read
+    monkeypatch.setattr(Lines, "_read", lambda *a: read.append(blocks(*a)) or read[-1])
+    open_source(str(tmp_path))
+    assert sum(map(len, read)) < 100_000
 
 
 def test_headers_of_all_sorts(tmp_path):

@@ -139,6 +139,8 @@ class Ingest:
         self.foresight = Foresight()
         self.finished = False
         self._names = np.array(columns.names, object)
+        if hasattr(learner, "coef_"):
+            self.foresight.look(learner)
 
     @property
     def n_used(self) -> int:

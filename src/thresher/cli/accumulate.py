@@ -41,10 +41,10 @@ def command(
     """Accumulate."""
     settings: dict[str, Any] = {
         "target": target,
-        "features": options.comma_separated(features),
-        "drop": options.comma_separated(drop),
-        "weight": weight,
-        "categories": options.parsed_categories(categories),
+        "features": features or [],
+        "drop": drop or [],
+        "weight": weight or None,
+        "categories": categories or [],
         "missing": options.checked_policy(missing),
     }
     from thresher.cli.begin import begin  # heavy, and not needed for help

@@ -1,7 +1,6 @@
 """All subcommands, and what becomes of their errors."""
 
 import contextlib
-import errno
 import os
 import sys
 import warnings
@@ -71,7 +70,7 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:  # whoever read the output has seen enough
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 1
     except InterruptedRunError as stop:
         print(stop, file=sys.stderr)
         return stop.status
@@ -83,9 +82,8 @@ def run(arguments: list[str]) -> int:
         return status
     except SystemExit as end:  # a parser of its own had something to say
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except KeyboardInterrupt:
-        print("\nInterrupted.", file=sys.stderr)
-        return 130
+    if result == 130 and "reproduce" not in arguments[:1]:  # typer says nothing
+        print("Interrupted.", file=sys.stderr)
     return result if isinstance(result, int) else 0
 
 
@@ -103,10 +101,8 @@ def _explained(error: Exception) -> tuple[int, str]:
             return BAD_MODEL, f"thresher: {error}"
         case FileNotFoundError():
             return BAD_MODEL, f"thresher: {error.filename} does not exist."
-        case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            return NO_ROOM, f"thresher: {error.filename or 'the disk'}: {error.strerror}."
         case OSError():
-            return NO_ROOM, f"thresher: {error}"
+            return NO_ROOM, f"thresher: {error.filename or 'the disk'}: {error.strerror or error}."
         case ImportError() | ValueError() | TypeError():
             return UNEXPECTED, f"thresher: {error}"
     return UNEXPECTED, f"thresher: {type(error).__name__}: {error} (--debug shows more)"

@@ -1,12 +1,13 @@
 """Begin a run, or go on with one."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from thresher._encoding import MAGIC
+from thresher._encoding import HEAD, MAGIC
 from thresher.checkpoint import CheckpointError
 from thresher.cli.errors import OptionsError
 from thresher.ingest import Ingest
@@ -16,11 +17,12 @@ from thresher.streams.source import Source
 
 def is_checkpoint(path: str) -> bool:
     """Whether a file was written by this package."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
+    if not Path(path).is_file():  # what is read from a pipe is gone
         return False
+    with Path(path).open("rb") as file:
+        head = file.read(HEAD.size)
+    # The number of the format tells it from a text that begins with the same word.
+    return head.startswith(MAGIC) and len(head) == HEAD.size and HEAD.unpack(head)[1] < 1000
 
 
 def explicit(context: typer.Context) -> set[str]:
@@ -44,12 +46,16 @@ def begin(
         raise OptionsError("--resume goes on with the file and --overwrite begins anew; give one of them.")
     if resume and path is None:
         raise OptionsError("--resume needs the file to go on with.")
+    if path is not None:
+        _check_path(path, source)
     there = path is not None and (path.exists() or path.with_name(f"{path.name}.1").exists())
     if there and resume:
         assert path is not None
         ingest = Ingest.load(path)
         if not isinstance(ingest.learner, kind):
             raise CheckpointError(f"{path} holds a {type(ingest.learner).__name__}, and a {kind.__name__} is needed.")
+        if ingest.place.n_rows and len(ingest.place.digest) != len(hashlib.sha256().hexdigest()):
+            raise CheckpointError(f"{path} was made from summaries, so there is no place in a source to go on from.")
         _check_unchanged(context, settings, ingest.settings, path)
         ingest.columns.check(source)
         return ingest
@@ -62,11 +68,36 @@ def begin(
             source,
             settings["target"],
             settings["weight"],
-            settings["features"] or None,
-            settings["drop"],
-            settings["categories"],
+            _names(settings["features"], source) or None,
+            _names(settings["drop"], source),
+            _categories(settings["categories"], source),
         )
     )
+
+
+def _check_path(path: Path, source: Source) -> None:
+    """Raise if nothing can be kept there, or should not be: before anything is read."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise OptionsError(f"{path} cannot be written: {'it is' if path.is_dir() else 'its place is not'} a directory.")
+    if source.reads(path):
+        raise OptionsError(f"{path} is one of the files with the rows; keep the model somewhere else.")
+
+
+def _names(values: list[str], source: Source) -> list[str]:
+    """Names of columns, several of them in one value unless there is a column of that name."""
+    parts = [[value] if value in source.columns else value.split(",") for value in values]
+    return list(dict.fromkeys(name for part in parts for name in part))
+
+
+def _categories(values: list[str], source: Source) -> dict[str, tuple[str, ...] | None]:
+    """Levels by column, None if they are to be found. Names may have equals signs, too."""
+    found: dict[str, tuple[str, ...] | None] = {}
+    for value in values:
+        known = [name for name in source.columns if value.startswith(f"{name}=")]
+        name = value if value in source.columns else max(known, key=len, default=value.partition("=")[0])
+        levels = value[len(name) + 1 :]
+        found[name] = tuple(levels.split(",")) if len(value) > len(name) else None
+    return found
 
 
 def _check_unchanged(context: typer.Context, now: dict[str, Any], then: dict[str, Any], path: Path) -> None:

@@ -1,6 +1,5 @@
 """Say what could be wrong with a model."""
 
-import json as encoder
 from pathlib import Path
 from typing import Annotated
 
@@ -21,10 +20,11 @@ def command(
 ) -> None:
     """Diagnose."""
     from thresher.checkpoint import CheckpointError, load  # heavy, and not needed for help
+    from thresher.cli.result import to_json
     from thresher.estimators.sparse_regressor import SparseRegressor
 
     learner = load(model)
     if not isinstance(learner, SparseRegressor) or not hasattr(learner, "coef_"):
         raise CheckpointError(f"{model} holds a {type(learner).__name__}, and a fitted sparse model is needed.")
     diagnosis = learner.diagnose()
-    print(encoder.dumps(diagnosis.to_dict()) if json else diagnosis)
+    print(to_json(diagnosis.to_dict()) if json else diagnosis)

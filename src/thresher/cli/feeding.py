@@ -1,19 +1,37 @@
 """Read a source to its end, into a learner, and keep both in one file on the way."""
 
+import errno
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from thresher.cli.errors import InterruptedRunError
+from thresher._locks import lock
+from thresher.cli.errors import InterruptedRunError, OptionsError
 from thresher.cli.live import Live
 from thresher.cli.stopping import Stopping
 from thresher.ingest import Ingest
-from thresher.streams.ahead import Ahead
+from thresher.streams.ahead import Ahead, NothingYetError
 from thresher.streams.batches import Batches
 from thresher.streams.errors import ChangedSourceError, SourceError
 from thresher.streams.source import Source
 
 # Seconds after which rows of a slow stream are kept even if there are few of them.
 SOON = 10.0
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """See to it that no other run writes the same file."""
+    beside = path.with_name(f".{path.name}.lock")
+    with beside.open("wb") as file:
+        if not lock(file):
+            raise OptionsError(f"{path} is being written by another run; wait for it, or use another file.")
+        try:
+            yield
+        finally:
+            beside.unlink(missing_ok=True)
 
 
 class Keeper:
@@ -37,9 +55,8 @@ class Keeper:
             self._ingest.save(self._path, self._keep)
         except OSError as error:
             there = f"; what was kept after {self._n_kept:,} rows is intact" if self._n_kept else ""
-            raise OSError(
-                error.errno, f"{error.strerror}{there}. Make room and use --resume", str(self._path)
-            ) from error
+            remedy = ". Make room and use --resume" if error.errno in FULL else ""
+            raise OSError(error.errno, f"{error.strerror}{there}{remedy}", str(self._path)) from error
         self._n_kept, self._when = self._ingest.place.n_rows, time.monotonic()
 
 
@@ -47,11 +64,16 @@ def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every:
     """Absorb what is left of the source, then let the learner finish, and keep it."""
     batches = Batches(source, ingest.columns, missing, ingest.place, path is not None, every)  # type: ignore[arg-type]
     keeper = Keeper(ingest, path, every, keep)
-    with Stopping() as stop, Live(source, ingest.place.n_rows, live) as line, Ahead(batches) as ahead:
+    with ExitStack() as stack:
+        if path is not None:
+            stack.enter_context(alone(path))
+        stop = stack.enter_context(Stopping())
+        line = stack.enter_context(Live(source, ingest.place.n_rows, live))
+        ahead = stack.enter_context(Ahead(batches))
         while not stop.signal:
             try:
                 batch = ahead.get(0.1)
-            except TimeoutError:
+            except NothingYetError:
                 keeper.keep_if_due()
                 line.show(ingest.place.n_rows, *_remarks(ingest), n_again=batches.n_again)
                 continue
@@ -76,6 +98,8 @@ def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every:
             raise SourceError(f"{source.name} has no rows.")
         if ingest.n_used == 0:
             raise SourceError(f"{source.name} has no row without missing values.")
+        if getattr(ingest.learner, "summary_", ingest.learner).weight == 0.0:
+            raise SourceError(f"{source.name} has no row with a positive weight.")
         line.say("settling ...")
         ingest.finish()
         keeper.keep()

@@ -49,10 +49,17 @@ def command(
     ] = False,
     round_size: Annotated[
         int | None,
-        typer.Option(min=1, metavar="ROWS", help="Rows per round; otherwise a thousand, and one with --follow."),
+        typer.Option(
+            min=1, metavar="ROWS", help="Rows per round; otherwise 100, from row 1000 on 1000, and one with --follow."
+        ),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Wait for more at the end of the file, until interrupted.")
+        bool,
+        typer.Option(
+            "--follow",
+            "-f",
+            help="Wait for more at the end of the file, until interrupted. Types and levels are those at the start.",
+        ),
     ] = False,
     checkpoint_every: options.EVERY = 10_000,
     keep: options.KEEP = 2,
@@ -69,10 +76,10 @@ def command(
         "target": target,
         "sparsity": sparsity,
         "selection": _selection(selection),
-        "features": options.comma_separated(features),
-        "drop": options.comma_separated(drop),
-        "weight": weight,
-        "categories": options.parsed_categories(categories),
+        "features": features or [],
+        "drop": drop or [],
+        "weight": weight or None,
+        "categories": categories or [],
         "groups": groups,
         "missing": options.checked_policy(missing),
         "no_intercept": no_intercept,

@@ -14,12 +14,14 @@ from thresher.estimators.sparse_regressor import SparseRegressor
 from thresher.ingest import LATE, Ingest
 from thresher.selection.ebic import Ebic
 from thresher.selection.folds import Folds
+from thresher.streams.batches import Place
 from thresher.streams.columns import Columns
 from thresher.streams.source import Source
 from thresher.summaries.gram import Gram
 
 # Options that make no difference any more once rows are summarised.
 OF_ROWS = {"selection", "target", "features", "drop", "weight", "categories", "missing", "follow", "resume"}
+OF_ROWS |= {"round_size", "checkpoint_every", "keep", "format", "delimiter", "no_header"}
 # Folds are let go after 2000 rows; until then they take as much memory as five models.
 MOST_COLUMNS = 1000
 
@@ -72,7 +74,8 @@ def fit_summary(
 ) -> Ingest:
     """A model from a summary alone, and kept if that is wanted."""
     if unfit := explicit(context) & OF_ROWS:
-        raise OptionsError(f"{source} is a summary, so the rows are gone: --{sorted(unfit)[0]} cannot be given now.")
+        option = f"--{sorted(unfit)[0].replace('_', '-')}"
+        raise OptionsError(f"{source} is a summary, so the rows are gone: {option} cannot be given now.")
     if model is not None and model.exists() and not overwrite:
         raise OptionsError(f"{model} exists; --overwrite replaces it.")
     part = Ingest.load(source)
@@ -85,7 +88,7 @@ def fit_summary(
     learner = SparseRegressor(**parameters, round_size=LATE, groups=part.columns.groups if groups else None)
     learner.fit_summary(part.learner)
     learner.feature_names_in_ = np.array(part.columns.names, object)
-    part.learner = learner
+    part.learner, part.place = learner, Place(part.place.n_rows, "summary")
     if model is not None:
         part.save(model)
     return part

@@ -50,20 +50,6 @@ RESUME = Annotated[bool, typer.Option("--resume", help="Go on where the file was
 OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Begin anew even if the file exists.")]
 
 
-def comma_separated(values: list[str] | None) -> list[str]:
-    """All parts of all values."""
-    return [part for value in values or [] for part in value.split(",") if part]
-
-
-def parsed_categories(values: list[str] | None) -> dict[str, tuple[str, ...] | None]:
-    """Levels by column, None if they are to be found."""
-    found: dict[str, tuple[str, ...] | None] = {}
-    for value in values or []:
-        name, equals, levels = value.partition("=")
-        found[name] = tuple(levels.split(",")) if equals else None
-    return found
-
-
 def checked_policy(missing: str) -> Any:
     """One of the policies."""
     if missing not in POLICIES:
@@ -73,8 +59,10 @@ def checked_policy(missing: str) -> Any:
 
 def opened(source: str, format: str | None, delimiter: str | None, no_header: bool, follow: bool = False) -> Source:
     """The source that options describe."""
+    if format is not None and format not in FORMATS:
+        raise OptionsError(f"--format {format}: use one of {', '.join(FORMATS)}.")
     if delimiter is not None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
-        if len(delimiter.encode()) != 1:
+        if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
             raise OptionsError(f"--delimiter {delimiter!r}: one character is needed.")
     return open_source(source, format, delimiter, not no_header, follow)

@@ -27,6 +27,12 @@ output. With [bold]--missing skip[/bold], rows with missing values get an empty 
 
 Example: [bold]thresher predict price.thresher new.csv -o predicted.parquet[/bold]
 """
+# What may become of rows, and what to say about it.
+TOLD = {
+    "n_skipped": "rows with missing values have no prediction.",
+    "n_filled": "missing values were replaced by the mean of their column.",
+    "n_unknown": "texts were not among the known levels; they count as none of them.",
+}
 SCHEMA = pa.schema([("prediction", pa.float64())])
 
 
@@ -53,6 +59,8 @@ def command(
     columns = _columns(learner, note, model)
     opened = options.opened(source, format, delimiter, no_header)
     columns.check(opened)
+    if output is not None and opened.reads(output):
+        raise OptionsError(f"{output} is one of the files with the rows; write the predictions somewhere else.")
     batches = Batches(opened, columns, options.checked_policy(missing), digest=False)
     with Live(opened, 0, wanted=not quiet) as line, Ahead(batches) as ahead:
         predictions = _predicted(learner, ahead, line)
@@ -87,9 +95,15 @@ def _columns(learner: Any, note: Any, path: Path) -> Columns:
 
 def _predicted(learner: Any, batches: Ahead[Batch], line: Live) -> Iterator[Any]:
     """Tables of predictions."""
+    counts = dict.fromkeys(TOLD, 0)
     for batch in batches:
         yield _predictions(learner, batch)
         line.show(batch.place.n_rows)
+        for name in counts:
+            counts[name] += getattr(batch, name)
+    for name, count in counts.items():
+        if count:
+            print(f"thresher: note: {count:,} {TOLD[name]}", file=sys.stderr)
 
 
 def _predictions(learner: Any, batch: Batch) -> Any:

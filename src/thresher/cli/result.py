@@ -1,6 +1,7 @@
 """What a run came to, as tables or as JSON."""
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,19 @@ from rich.text import Text
 from thresher.ingest import Ingest
 from thresher.model_card import ModelCard, model_card
 from thresher.model_page import card_facts, interval, number
+
+
+def to_json(value: Any) -> str:
+    """JSON, with null where a number is not finite: it has no other word for that."""
+    return json.dumps(_finite(value), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def account(ingest: Ingest, path: Path | None) -> dict[str, Any]:
@@ -54,7 +68,7 @@ def told(ingest: Ingest, path: Path | None) -> list[str]:
 def print_account(ingest: Ingest, path: Path | None, as_json: bool) -> None:
     """What became of the rows, on the standard output."""
     if as_json:
-        print(json.dumps(account(ingest, path), allow_nan=False))
+        print(to_json(account(ingest, path)))
     else:
         print("\n".join(told(ingest, path)))
 
@@ -63,7 +77,7 @@ def print_result(ingest: Ingest, path: Path | None, as_json: bool) -> None:
     """The model and what became of the rows, on the standard output."""
     card = model_card(ingest.learner)
     if as_json:
-        print(json.dumps({**account(ingest, path), "model": card.to_dict()}, allow_nan=False))
+        print(to_json({**account(ingest, path), "model": card.to_dict()}))
         return
     print_card(card, f"{ingest.columns.target}: ")
     print("\n".join(told(ingest, path)))

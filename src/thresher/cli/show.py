@@ -1,6 +1,5 @@
 """Show what is in a model or a summary."""
 
-import json as encoder
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ from thresher.cli import options
 from thresher.cli.errors import OptionsError
 
 PANEL = "Models"
+PICTURES = (".png", ".svg", ".pdf")
 HELP = """Show a model: the columns it selected, and how sure that is.
 
 Example: [bold]thresher show price.thresher --html price.html --plot price.png[/bold]
@@ -24,13 +24,15 @@ def command(
 ) -> None:
     """Show."""
     from thresher.checkpoint import load_with_note  # heavy, and not needed for help
-    from thresher.cli.result import account, print_card, told
+    from thresher.cli.result import account, print_card, to_json, told
     from thresher.estimators.sparse_regressor import SparseRegressor
     from thresher.ingest import Ingest
     from thresher.model_card import model_card
     from thresher.model_page import model_page
     from thresher.streams.columns import Columns
 
+    if plot is not None and plot.suffix not in PICTURES:
+        raise OptionsError(f"--plot {plot}: use a name that ends in {' or '.join(PICTURES)}.")
     learner, note = load_with_note(model)
     ingest = Ingest.load(model) if isinstance(note, dict) and isinstance(note.get("columns"), Columns) else None
     if not isinstance(learner, SparseRegressor) or not hasattr(learner, "coef_"):
@@ -38,7 +40,7 @@ def command(
             raise OptionsError(
                 f"{model} holds a {type(learner).__name__}; pages and pictures are for fitted sparse models."
             )
-        print(encoder.dumps({"class": type(learner).__name__}) if json else repr(learner))
+        print(to_json({"class": type(learner).__name__}) if json else repr(learner))
         if ingest is not None and not json:
             print("\n".join(told(ingest, None)))
         return
@@ -53,7 +55,7 @@ def command(
         _draw(learner, plot)
     card = model_card(learner)
     if json:
-        print(encoder.dumps({**(account(ingest, model) if ingest else {}), "model": card.to_dict()}, allow_nan=False))
+        print(to_json({**(account(ingest, model) if ingest else {}), "model": card.to_dict()}))
         return
     print_card(card, f"{ingest.columns.target}: " if ingest else "")
     print("\n".join(told(ingest, None) if ingest else [f"{card.n_rows:,} rows."]))

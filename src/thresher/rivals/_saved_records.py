@@ -5,8 +5,9 @@ import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from thresher._locks import lock
 from thresher.rivals._comparison import Record
 
 FLOATS = ("mse", "prediction_error", "precision", "recall", "seconds")
@@ -27,7 +28,8 @@ class SavedRecords:
     def __init__(self, path: Path) -> None:
         self._file = path.open("a+b")
         try:
-            _lock(self._file, path)
+            if not lock(self._file):
+                raise RuntimeError(f"Another comparison is writing to {path}. Wait for it, or use another file.")
             self._file.seek(0)
             self.records, self._end = _parse(self._file.read(), path)
         except BaseException:
@@ -44,20 +46,6 @@ class SavedRecords:
 
     def close(self) -> None:
         self._file.close()
-
-
-def _lock(file: BinaryIO, path: Path) -> None:
-    """Keep others from appending, until the file is closed or the process ends in whatever way."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise RuntimeError(f"Another comparison is writing to {path}. Wait for it, or use another file.") from None
-    except OSError:  # a file system without locks
-        return
 
 
 def _line(record: Record) -> str:

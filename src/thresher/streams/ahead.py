@@ -12,6 +12,10 @@ T = TypeVar("T")
 PATIENCE = 0.1
 
 
+class NothingYetError(Exception):
+    """There will be more, but not now."""
+
+
 class Ahead(Generic[T]):
     """The items of an iterable, in order, prepared by a thread of their own up to `depth` ahead.
 
@@ -55,11 +59,11 @@ class Ahead(Generic[T]):
                 return
 
     def get(self, timeout: float) -> T:
-        """The next item. TimeoutError if there is none yet, StopIteration if there are no more."""
+        """The next item. NothingYetError if there is none yet, StopIteration if there are no more."""
         try:
             kind, content = self._queue.get(timeout=timeout)
         except queue.Empty:
-            raise TimeoutError from None
+            raise NothingYetError from None
         if kind == "error":
             raise content
         if kind == "end":
@@ -71,7 +75,7 @@ class Ahead(Generic[T]):
         while True:
             try:
                 yield self.get(PATIENCE)
-            except TimeoutError:
+            except NothingYetError:
                 continue
             except StopIteration:
                 return

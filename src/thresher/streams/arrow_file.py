@@ -42,7 +42,7 @@ class ArrowFile(TableFile):
         for table in self._tables(None):
             if table.num_rows:
                 return table
-        raise self.error("has no rows.")
+        raise self.no_rows("has no rows.")
 
     def tables(self, kinds: Kinds) -> Iterator[Any]:
         """All rows, one record batch at a time."""

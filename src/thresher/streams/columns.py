@@ -1,5 +1,6 @@
 """Columns of a table as numbers: which is the response, which are features, and what texts stand for."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from thresher._checks import LARGEST
 from thresher.streams.errors import SourceError
 from thresher.streams.source import Source
-from thresher.streams.table_file import Kinds, TableFile, is_number
+from thresher.streams.table_file import REMEDY, Kinds, TableFile, is_number
 
 Floats = NDArray[np.float64]
 
@@ -90,8 +91,8 @@ class Columns:
         chosen = [name for name in (source.columns if features is None else features) if name not in left_out]
         if not chosen:
             raise SourceError(f"{source.name} has no columns left to explain {target!r} with.")
-        sample, levels, truths = source.sample(list(asked)), {}, []
-        for name in chosen:
+        sample, levels, truths = _readable(source.sample(list(asked)), source.name), {}, []
+        for name in dict.fromkeys(chosen):
             kind = "text" if name in asked else _kind(sample, name, source.name)
             if kind == "truth":
                 truths.append(name)
@@ -103,15 +104,18 @@ class Columns:
                 raise SourceError(f"{source.name}: column {name!r} has texts, and numbers are needed there.")
             if kind == "truth":
                 truths.append(name)
-        plain = cls(target, weight, tuple(chosen), levels, tuple(truths))
-        return replace(plain, means=plain._means(sample))
+        plain = cls(target, weight, tuple(dict.fromkeys(chosen)), levels, tuple(truths))
+        twice = [name for name, count in Counter(plain.names).items() if count > 1]
+        if twice:
+            raise SourceError(f"{source.name}: {twice[0]!r} is both a column and a level of one; rename the column.")
+        return replace(plain, means=plain._means(sample, source.name))
 
-    def _means(self, sample: Any) -> tuple[float, ...]:
+    def _means(self, sample: Any, where: str) -> tuple[float, ...]:
         means: list[float] = []
         for name in self.features:
             column = sample.column(name)
             if name in self.levels:
-                places = _places(column, self.levels[name])
+                places = _places(_texts(column, name, where), self.levels[name])
                 present = max(int((places != -2).sum()), 1)
                 means += [float((places == k).sum()) / present for k in range(len(self.levels[name]))]
                 continue
@@ -163,7 +167,8 @@ class Columns:
             for name, place in zip(self.features, places, strict=False):
                 if name in self.levels:
                     levels = self.levels[name]
-                    n_unknown += _one_hot(_places(batch.column(name), levels), X[:, place : place + len(levels)])
+                    texts = _texts(batch.column(name), name, f"{file.name}, row {first_row}")
+                    n_unknown += _one_hot(_places(texts, levels), X[:, place : place + len(levels)])
         y, weights = (
             None if name is None else np.ascontiguousarray(_matrix(batch, [name], file, first_row)[:, 0])
             for name in (self.target, self.weight)
@@ -200,18 +205,27 @@ def _matrix(batch: Any, names: list[str], file: TableFile, first_row: int) -> Fl
 
 
 def _not_a_number(column: Any, name: str, file: TableFile, first_row: int) -> SourceError:
-    texts = column.cast(pa.string()).to_pylist()
-    row = next((i for i, text in enumerate(texts) if text is not None and not is_number(text)), 0)
-    return file.error(
-        f"column {name!r} has {texts[row]!r} where a number belongs; mend it, leave the column out with --drop {name}, "
-        f"or let it be a category with --categories {name}.",
-        first_row + row,
-    )
+    for row, value in enumerate(column):
+        try:
+            value.cast(NUMBER, safe=False)
+        except pa.ArrowInvalid:
+            fault = f"column {name!r} has {value.as_py()!r} where a number belongs; {REMEDY}"
+            return file.error(fault, first_row + row)
+        except pa.ArrowNotImplementedError:
+            break
+    return file.error(f"column {name!r} has values of the type {column.type} where numbers belong.", first_row)
 
 
-def _places(column: Any, levels: tuple[str, ...]) -> NDArray[np.int32]:
+def _texts(column: Any, name: str, where: str) -> Any:
+    """A column as texts."""
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SourceError(f"{where}: column {name!r} has values of the type {column.type}, not texts.") from error
+
+
+def _places(texts: Any, levels: tuple[str, ...]) -> NDArray[np.int32]:
     """The number of each text among the levels; -1 if it is not among them, -2 if there is none."""
-    texts = column.cast(pa.string())
     found = pc.fill_null(pc.index_in(texts, pa.array(levels, pa.string()), skip_nulls=True), -1)
     places: NDArray[np.int32] = pc.if_else(pc.is_null(texts), pa.scalar(-2, pa.int32()), found).to_numpy()
     return places
@@ -225,6 +239,16 @@ def _one_hot(places: NDArray[np.int32], out: Floats) -> int:
     return int((places == -1).sum())
 
 
+def _readable(sample: Any, where: str) -> Any:
+    """The sample, if its texts are texts."""
+    for name in sample.column_names:
+        try:
+            sample.column(name).validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise SourceError(f"{where}: column {name!r} is not text in UTF-8; convert it first.") from error
+    return sample
+
+
 def _kind(sample: Any, name: str, where: str) -> str:
     kind = sample.schema.field(name).type
     if pa.types.is_dictionary(kind):
@@ -235,6 +259,8 @@ def _kind(sample: Any, name: str, where: str) -> str:
         return "number"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return "number" if _nearly_numbers(sample.column(name)) else "text"
+    if pa.types.is_binary(kind):
+        raise SourceError(f"{where}: column {name!r} is not text in UTF-8; convert it first.")
     raise SourceError(f"{where}: column {name!r} has values of the type {kind}; leave it out with --drop {name}.")
 
 
@@ -249,7 +275,7 @@ def _levels(sample: Any, name: str, given: Sequence[str] | None, where: str) -> 
         if len(set(given)) != len(given) or not given:
             raise SourceError(f"--categories {name}: each level is needed once, got {list(given)}.")
         return tuple(given)
-    found = sorted(set(sample.column(name).cast(pa.string()).drop_null().to_pylist()))
+    found = sorted(set(_texts(sample.column(name), name, where).drop_null().to_pylist()))
     if len(found) > MOST_LEVELS:
         raise SourceError(
             f"{where}: column {name!r} has {len(found)} different texts in its first rows; leave it out with "

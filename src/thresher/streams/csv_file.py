@@ -13,10 +13,12 @@ import pyarrow.csv
 
 from thresher.streams.errors import SourceError
 from thresher.streams.lines import Lines
-from thresher.streams.table_file import TYPES, Kinds, TableFile, is_number
+from thresher.streams.table_file import REMEDY, TYPES, Kinds, TableFile, is_number
 
 # pyarrow parses pieces of this size side by side.
 PIECE = 1 << 20
+# What is read at first to find the names.
+HEADER = 1 << 14
 
 
 class CsvFile(TableFile):
@@ -37,6 +39,7 @@ class CsvFile(TableFile):
         self, source: Path | IO[bytes], name: str, delimiter: str = ",", header: bool = True, follow: bool = False
     ) -> None:
         self.name = name
+        self._source = source
         self._delimiter = delimiter
         self._header = header
         self._lines = Lines(source, name, follow=follow)
@@ -52,30 +55,37 @@ class CsvFile(TableFile):
     @property
     def columns(self) -> list[str]:
         """Names of all columns, from the first line."""
-        self._open()
+        if not self._columns and isinstance(self._source, Path):  # without reading more than that
+            self._read_header(next(iter(Lines(self._source, self.name, block_size=HEADER)), b""))
+        elif not self._columns:
+            self._open()
         return self._columns
 
     def _open(self) -> None:
         """Read the first block, once; a pipe cannot be read twice."""
-        if self._blocks is not None:
-            return
-        self._blocks = iter(self._lines)
-        self._first = next(self._blocks, b"").removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
-        if not self._first:
-            raise self.error("is empty.")
-        line, _, rest = self._first.partition(b"\n")
+        if self._blocks is None:
+            self._blocks = iter(self._lines)
+            self._first = self._read_header(next(self._blocks, b""))
+
+    def _read_header(self, block: bytes) -> bytes:
+        """Take the names from the beginning of the file; the rest of the block."""
+        block = block.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+        if not block:
+            raise self.no_rows("is empty.")
+        line, _, rest = block.partition(b"\n")
         try:
-            text = line.decode().rstrip("\r")
+            fields = next(csv.reader([line.decode().rstrip("\r")], delimiter=self._delimiter), [])
         except UnicodeDecodeError as error:
             raise self.error("is not text in UTF-8; convert it first.") from error
-        fields = next(csv.reader([text], delimiter=self._delimiter), [])
+        except csv.Error as error:
+            raise self.error(f"has a first line that cannot be read ({error}); lines end with a line feed.") from error
         if not self._header:
             self._columns = [str(j) for j in range(len(fields))]
-            return
-        self._first = rest
+            return block
         self._columns = self.check_names([field.strip() for field in fields])
         if all(map(is_number, fields)):
             raise self.error("has numbers in its first line instead of names; use --no-header, or add names.")
+        return rest
 
     def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first block, with the types that its columns seem to have; `texts` stay as they are."""
@@ -83,7 +93,7 @@ class CsvFile(TableFile):
         while not self._first.strip() and self._blocks is not None:  # the header alone
             self._first = next(self._blocks, b"")
             if not self._first:
-                raise self.error("has no rows.")
+                raise self.no_rows("has no rows.")
         return self._parse(self._first, 0, texts=texts)
 
     def tables(self, kinds: Kinds) -> Iterator[Any]:
@@ -109,9 +119,17 @@ class CsvFile(TableFile):
         return table
 
     def _convert(self, block: bytes, wanted: list[str], types: dict[str, Any], threads: bool) -> Any:
+        try:
+            return self._read(block, wanted, types, threads, PIECE)
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error):
+                raise
+        return self._read(block, wanted, types, threads, len(block))  # a line is longer than a piece
+
+    def _read(self, block: bytes, wanted: list[str], types: dict[str, Any], threads: bool, piece: int) -> Any:
         return pa.csv.read_csv(
             pa.BufferReader(block),
-            read_options=pa.csv.ReadOptions(column_names=self._columns, use_threads=threads, block_size=PIECE),
+            read_options=pa.csv.ReadOptions(column_names=self._columns, use_threads=threads, block_size=piece),
             parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
             convert_options=pa.csv.ConvertOptions(include_columns=wanted, column_types=types, strings_can_be_null=True),
         )
@@ -130,19 +148,19 @@ class CsvFile(TableFile):
             few = "few" if int(fields[2]) < int(fields[1]) else "many"
             return self.error(f"too {few} fields, {fields[2]} instead of {fields[1]}.", row)
         if value := re.search(r"In CSV column #(\d+).*invalid value '(.*)'", text, re.DOTALL):
-            column = (wanted or self._columns)[int(value[1])]
-            return self.error(
-                f"column {column!r} has {value[2]!r} where a number belongs; mend it, leave the column out with "
-                f"--drop {column}, or let it be a category with --categories {column}.",
-                row,
-            )
+            column = self._columns[int(value[1])]
+            return self.error(f"column {column!r} has {value[2]!r} where a number belongs; {REMEDY}", row)
         return self.error(text.removeprefix("CSV parse error: "), row if row is not None else n_before + 1)
 
     def _check_quotes(self, block: bytes, n_before: int) -> None:
         """Refuse fields that go on in the next line: a block may end there."""
         content = np.frombuffer(block, np.uint8)
-        ends, quotes = np.flatnonzero(content == ord("\n")), np.flatnonzero(content == ord('"'))
-        odd = np.searchsorted(quotes, np.append(ends, len(content))) % 2
-        if odd.any():
-            row = n_before + int(odd.argmax()) + 1
-            raise self.error("a quoted field goes on in the next line; put it on one.", row)
+        ends = np.append(np.flatnonzero(content == ord("\n")), len(content))
+        quotes = np.searchsorted(np.flatnonzero(content == ord('"')), ends)
+        for row in np.flatnonzero(np.diff(quotes, prepend=0) % 2):  # an odd number of them in a line
+            line = block[ends[row - 1] + 1 if row else 0 : ends[row]].decode(errors="replace")
+            try:
+                list(csv.reader([line], delimiter=self._delimiter, strict=True))
+            except csv.Error:
+                message = "a quoted field goes on in the next line; put it on one."
+                raise self.error(message, n_before + int(row) + 1) from None

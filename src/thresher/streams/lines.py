@@ -61,7 +61,7 @@ class Lines:
             yield from self._blocks(self._source, self._source)
             return
         with self._source.open("rb", buffering=0) as raw:
-            if self._source.suffix != ".gz":
+            if self._source.suffix.lower() != ".gz":
                 yield from self._blocks(raw, raw)
                 return
             with gzip.open(raw) as file:

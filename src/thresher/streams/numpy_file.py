@@ -84,7 +84,7 @@ class NumpyFile(TableFile):
         """The first rows."""
         for table in self._tables(self._columns):
             return table
-        raise self.error("has no rows.")
+        raise self.no_rows("has no rows.")
 
     def tables(self, kinds: Kinds) -> Iterator[Any]:
         """All rows, some at a time."""

@@ -42,7 +42,7 @@ class ParquetFile(TableFile):
         """The first rows."""
         table = next(self._tables(None), None)
         if table is None:
-            raise self.error("has no rows.")
+            raise self.no_rows("has no rows.")
         return table
 
     def tables(self, kinds: Kinds) -> Iterator[Any]:

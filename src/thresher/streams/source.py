@@ -3,11 +3,12 @@
 import glob
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from thresher.streams.errors import SourceError
+from thresher.streams.errors import NoRowsError, SourceError
 from thresher.streams.table_file import Kinds, TableFile
 
 SUFFIXES = {
@@ -42,14 +43,25 @@ class Source:
 
     def __init__(self, name: str, files: list[str], open_file: Callable[[str], TableFile]) -> None:
         self.name, self._files, self._open = name, files, open_file
-        self._first: TableFile | None = open_file(files[0])
-        self._current, self._n_done = self._first, 0
-        self.columns = self._first.columns
-        self.n_rows = self._first.n_rows
-        for path in files[1:]:  # all headers, before any row is used
-            other = open_file(path)
-            _check_same(other, self.columns, self._first)
-            self.n_rows = None if self.n_rows is None or other.n_rows is None else self.n_rows + other.n_rows
+        self._first: tuple[str, TableFile] | None = None
+        self.columns: list[str] = []
+        self.n_rows: int | None = 0
+        for path in files:  # all headers, before any row is used
+            file = open_file(path)
+            try:
+                columns = file.columns
+            except NoRowsError:
+                if len(files) == 1:
+                    raise
+                continue
+            if self._first is None:
+                self._first, self.columns = (path, file), columns
+            elif not file.loose:
+                _check_same(file, self.columns, self._first[1])
+            self.n_rows = None if self.n_rows is None or file.n_rows is None else self.n_rows + file.n_rows
+        if self._first is None:
+            raise NoRowsError(f"{name} has no rows.")
+        self._current, self._n_done = self._first[1], 0
 
     @property
     def fraction(self) -> float | None:
@@ -57,26 +69,38 @@ class Source:
         inside = self._current.fraction
         return None if inside is None else min((self._n_done + inside) / len(self._files), 1.0)
 
+    def reads(self, path: Path) -> bool:
+        """Whether this is one of the files."""
+        return any(file != "-" and path.exists() and path.samefile(file) for file in self._files)
+
     def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first rows as an Arrow table, with the types that they seem to have; `texts` stay as they are."""
         assert self._first is not None
-        return self._first.sample(texts)
+        first, file = self._first
+        for path in self._files[self._files.index(first) :]:
+            try:
+                return (file if path == first else self._open(path)).sample(texts)
+            except NoRowsError:
+                continue
+        raise NoRowsError(f"{self.name} has no rows.")
 
     def tables(self, kinds: Kinds) -> Iterator[tuple[Any, TableFile, int]]:
         """All rows in order, once: Arrow tables, each with its file and the number of its first row there."""
         for path in self._files:
-            self._current = self._first or self._open(path)  # a pipe can be opened only once
-            self._first = None
+            first = self._first is not None and path == self._first[0]
+            self._current = self._first[1] if self._first and first else self._open(path)  # a pipe opens only once
             row = 1
-            for table in self._current.tables(kinds):
-                yield table, self._current, row
-                row += table.num_rows
+            with suppress(NoRowsError):
+                for table in self._current.tables(kinds):
+                    yield table, self._current, row
+                    row += table.num_rows
             self._n_done += 1
 
     def check_column(self, column: str, option: str) -> None:
         """Raise unless there is such a column, with near names if there are any."""
         if column not in self.columns:
-            near = get_close_matches(column, self.columns, 3, 0.5)
+            lower = {name.lower(): name for name in reversed(self.columns)}
+            near = [lower[name] for name in get_close_matches(column.lower(), lower, 3, 0.5)]
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {_some(self.columns)}."
             raise SourceError(f"{self.name} has no column {column!r} for {option}; {hint}")
 
@@ -135,7 +159,11 @@ def _open_file(path: str, kind: str, delimiter: str | None, header: bool, follow
     # Each reader imports a part of pyarrow that takes a while.
     where: Any = Path(path)
     if path == "-":
+        if sys.stdin is None:
+            raise SourceError("The standard input is closed.")
         path, where = "the standard input", open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
+    elif not where.is_file():  # a named pipe, which can be read only once
+        where = where.open("rb", buffering=0)
     if kind in ("csv", "tsv"):
         from thresher.streams.csv_file import CsvFile
 
@@ -182,12 +210,12 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _suffix(path: str) -> str:
-    return Path(path.removesuffix(".gz")).suffix.lower()
+    return Path(path.lower().removesuffix(".gz")).suffix
 
 
 def _format_of(path: str) -> str:
     known = SUFFIXES.get(_suffix(path))
-    if known is None or (path.endswith(".gz") and known not in TEXTUAL):
+    if known is None or (path.lower().endswith(".gz") and known not in TEXTUAL):
         raise SourceError(f"{path} could be anything; give --format ({', '.join(FORMATS)}).")
     return known
 

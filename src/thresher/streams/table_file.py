@@ -3,14 +3,16 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from thresher.streams.errors import SourceError
+from thresher.streams.errors import NoRowsError, SourceError
 
 # How each column is read.
 Kinds = Mapping[str, str]
+# What to do about a value that is not a number.
+REMEDY = "mend it, or leave its column out with --drop, or let it be a category with --categories."
 TYPES = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_()}
 
 
@@ -31,6 +33,8 @@ class TableFile(ABC):
 
     name: str
     n_rows: int | None = None
+    # Whether rows may lack columns.
+    loose: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -53,6 +57,10 @@ class TableFile(ABC):
     def error(self, message: str, row: int | None = None) -> SourceError:
         """What is wrong, and where; rows are counted from one, a header is none."""
         return SourceError(f"{self.name}, row {row}: {message}" if row is not None else f"{self.name} {message}")
+
+    def no_rows(self, message: str) -> NoRowsError:
+        """There is nothing here."""
+        return NoRowsError(f"{self.name} {message}")
 
     def check_names(self, names: list[str]) -> list[str]:
         """The names, if each is there once."""
