@@ -32,11 +32,6 @@ class ArrowFile(TableFile):
         source = pa.OSFile(str(self._source))
         return (pa.ipc.open_file if self._is_file else pa.ipc.open_stream)(source, options=options)
 
-    @property
-    def columns(self) -> list[str]:
-        """Names of all columns."""
-        return self._columns
-
     def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first record batch."""
         for table in self._tables(None):

@@ -24,7 +24,6 @@ class NumpyFile(TableFile):
     def __init__(self, source: Path, name: str) -> None:
         self.name = name
         self._source = source
-        self._n_read = 0
         with ExitStack() as stack:
             parts = self._open(stack)
             sizes = {len_ for _, _, (len_, *_) in parts.values()}
@@ -32,16 +31,6 @@ class NumpyFile(TableFile):
                 raise self.error("has arrays of different lengths.")
             (self.n_rows,) = sizes
             self._columns = self.check_names([column for part in parts for column in self._names(part, parts[part])])
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of all columns."""
-        return self._columns
-
-    @property
-    def fraction(self) -> float | None:
-        """How much was read so far."""
-        return self._n_read / self.n_rows if self.n_rows else None
 
     def _open(self, stack: ExitStack) -> dict[str, tuple[IO[bytes], np.dtype[Any], tuple[int, ...]]]:
         """Every array, open behind its header: file, type and shape."""

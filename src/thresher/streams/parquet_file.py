@@ -26,17 +26,6 @@ class ParquetFile(TableFile):
                 self._columns = self.check_names(list(file.schema_arrow.names))
         except (pa.ArrowInvalid, OSError) as error:
             raise self.error("is not a whole Parquet file; fetch or write it again.") from error
-        self._n_read = 0
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of all columns."""
-        return self._columns
-
-    @property
-    def fraction(self) -> float | None:
-        """How much was read so far."""
-        return self._n_read / self.n_rows if self.n_rows else None
 
     def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first rows."""

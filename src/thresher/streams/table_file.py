@@ -33,18 +33,20 @@ class TableFile(ABC):
 
     name: str
     n_rows: int | None = None
+    _columns: list[str]
+    _n_read: int = 0
     # Whether rows may lack columns.
     loose: ClassVar[bool] = False
 
     @property
-    @abstractmethod
     def columns(self) -> list[str]:
         """Names of all columns, in order."""
+        return self._columns
 
     @property
     def fraction(self) -> float | None:
         """How much was read so far, between zero and one."""
-        return None
+        return self._n_read / self.n_rows if self.n_rows else None
 
     @abstractmethod
     def sample(self, texts: Sequence[str] = ()) -> Any:
