@@ -14,7 +14,7 @@ test: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/sparse_rounds.py

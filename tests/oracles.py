@@ -1,5 +1,7 @@
 """Independent truths: a few lines of NumPy each, written from the paper and from definitions, not from the code."""
 
+import re
+
 import numpy as np
 
 
@@ -101,3 +103,8 @@ def completion_algorithm_1(rows, cols, values, shape, r, K, eta, t0, every):
                 step = eta((n - t0) // every, k) if callable(eta) else eta
                 theta = keep_rank(theta - step * (W * theta - S) / n, r)
     return theta
+
+
+def shown(value):
+    """The name of a case: as it is printed, without the addresses that functions have."""
+    return re.sub(r"<function \S+ at 0x[0-9a-f]+>", "function", str(value))

@@ -21,7 +21,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import thresher._memory
-from oracles import completion_algorithm_1, keep_rank, matrix_algorithm_1
+from oracles import completion_algorithm_1, keep_rank, matrix_algorithm_1, shown
 from thresher import (
     Entries,
     Gram,
@@ -309,7 +309,7 @@ BAD_PARAMETERS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "bad"), [(kind, bad) for kind in KINDS for bad in BAD_PARAMETERS[kind]], ids=str)
+@pytest.mark.parametrize(("kind", "bad"), [(kind, bad) for kind in KINDS for bad in BAD_PARAMETERS[kind]], ids=shown)
 def test_bad_parameters_are_named_and_change_nothing(kind, bad):
     arrays, _ = data(kind)
     model = MAKERS[kind]().partial_fit(*arrays)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from oracles import design, keep_rank
+from oracles import design, keep_rank, shown
 from thresher import (
     Entries,
     Gram,
@@ -327,7 +327,7 @@ def state(model):
 @pytest.mark.parametrize(
     "parameters",
     [{}, {"n_warmup": 37, "round_size": 6}, {"selection": "ebic", "step_size": 0.01}, {"selection": "prequential"}],
-    ids=str,
+    ids=shown,
 )
 @pytest.mark.filterwarnings("ignore:step_size=")
 def test_any_cut_gives_bit_identical_results(kind, parameters):

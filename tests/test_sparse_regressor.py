@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from oracles import algorithm_1, last
+from oracles import algorithm_1, last, shown
 from thresher import Gram, SparseRegressor
 from thresher.streams.synthetic import SparseLinearStream
 
@@ -344,7 +344,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("parameters", BAD_PARAMETERS, ids=str)
+@pytest.mark.parametrize("parameters", BAD_PARAMETERS, ids=shown)
 def test_bad_parameters_are_named_and_change_nothing(parameters, call):
     name = next(iter(parameters))
     if call in ("fit", "fit_summary", "finish") and name == "step_size" and callable(parameters[name]):
