@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _lock = threading.Lock()
 _inside = 0
@@ -16,6 +16,10 @@ _limit = ExitStack()
 @cache
 def _controller() -> Any:
     return ThreadpoolController()
+
+
+def _nothing(force: bool) -> None:
+    """Where there is nobody to tell."""
 
 
 @contextmanager
@@ -35,4 +39,6 @@ def one_blas_thread() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if _inside == 0:
+                # Some versions of threadpoolctl listen only to the thread that set a limit, unless told otherwise.
+                getattr(OpenBLASController, "clear_controlling_thread", _nothing)(force=True)
                 _limit.close()
