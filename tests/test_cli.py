@@ -278,11 +278,11 @@ def test_a_named_pipe_is_read_from_its_first_byte(here):
     """Nobody looks into a pipe to see what it is."""
     (here / "bare.csv").write_bytes((here / "t.csv").read_bytes().split(b"\n", 1)[1])
     os.mkfifo(here / "pipe")
-    command = [sys.executable, "-m", "thresher", "fit", "pipe", "-t", "13", "--json", "--format", "csv", "--no-header"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    options = ["-t", "13", "--json", "--quiet", "--format", "csv", "--no-header"]
+    process = start("fit", "pipe", *options)
     (here / "pipe").write_bytes((here / "bare.csv").read_bytes())
     out, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == (0, b"")
+    assert (process.returncode, err) == (0, "")
     assert json.loads(out)["rows_read"] == N
 
 
