@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher.streams.batches import START, Batches, Place
+from thresher.streams.batches import Batches
 from thresher.streams.columns import Columns
 from thresher.streams.csv_file import CsvFile
 from thresher.streams.errors import ChangedSourceError, SourceError
@@ -253,7 +253,7 @@ BAD = {
     "1,2\n3,4\n": r"numbers in its first line instead of names; use --no-header",
     "y\n1\n": r"no columns left to explain 'y'",
     "a,y,z\n1,2,3\n1,2,3\n1,2,oops\n": r"t\.csv, row 3: column 'z' has 'oops' where a number belongs",
-    "a,y\r1,2\r3,4\r": r"t\.csv has a first line that cannot be read|has no rows|no column",
+    "a,y\r1,2\r3,4\r": r"t\.csv has a first line that cannot be read",
     'x,y\n"1\n",2\n': r"row 1: a quoted field goes on in the next line",
     "x,y\na,b\nc,d\n": r"column 'y' has texts",
     "t,y\n2020-01-01,1\n2020-01-02,2\n": r"column 't' has values of the type date32.*--drop t",
@@ -417,7 +417,7 @@ def test_types_that_change_from_file_to_file(tmp_path):
     for column, message in (("a", "values of the type list.* where numbers belong"), ("colour", "not texts")):
         place = TABLE.column_names.index(column)
         pq.write_table(TABLE[:5].set_column(place, column, lists), tmp_path / "b.parquet")
-        with pytest.raises(SourceError, match=rf"b\.parquet, row 1: column '{column}' has {message}|{message}"):
+        with pytest.raises(SourceError, match=rf"b\.parquet, row 1: column '{column}' has .*{message}"):
             read_all(tmp_path)
     pq.write_table(TABLE[:5].set_column(0, "a", pa.array(["1", " 3", "4", "5", "6"])), tmp_path / "b.parquet")
     with pytest.raises(SourceError, match=r"b\.parquet, row 2: column 'a' has ' 3' where a number belongs"):
@@ -465,20 +465,19 @@ def everything_plain(source, target="y"):
     return np.concatenate([np.c_[batch.X, batch.y] for batch in batches]).tolist()
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(0, 200))
-def test_places_do_not_depend_on_how_rows_are_cut(cuts, stop):
+@given(st.integers(1, 200), st.integers(5, 60), st.integers(1, 30))
+def test_places_do_not_depend_on_how_rows_are_cut(n_rows, block_size, most_rows):
     """Any blocks, any batches: the digest is that of the rows."""
-    rows = [f"{i},{(i * 7) % 11}" for i in range(sum(cuts))]
+    rows = [f"{i},{(i * 7) % 11}" for i in range(n_rows)]
     text = "x,y\n" + "\n".join(rows)
     places = []
-    for size, most in ((7, 3), (1000, 4096)):
+    for size, most in ((block_size, most_rows), (1_000_000, 4096)):
         file = CsvFile(io.BytesIO(text.encode()), "t")
         file._lines._block_size = size
         source = Single(file)
         places.append(list(Batches(source, Columns("y", None, ("x",), {}, ()), most_rows=most))[-1].place)
     assert places[0] == places[1]
     assert places[0].n_rows == len(rows)
-    assert Place(0, "") == START
 
 
 class Single:

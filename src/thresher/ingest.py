@@ -209,9 +209,16 @@ class Ingest:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Ingest":
         """Go on from a file."""
-        learner, state = load_with_note(path)
-        if not isinstance(state, dict) or not isinstance(state.get("columns"), Columns):
+        made = cls.from_note(*load_with_note(path))
+        if made is None:
             raise CheckpointError(f"{Path(path)} was not made from a source of rows; there is no place to go on from.")
+        return made
+
+    @classmethod
+    def from_note(cls, learner: Any, note: Any) -> "Ingest | None":
+        """What a file holds, from the two parts of it; None if the learner was not fed from a source."""
+        if not isinstance(note, dict) or not isinstance(note.get("columns"), Columns):
+            return None
         made = cls.__new__(cls)
-        made.__dict__.update(state, learner=learner, _names=np.array(state["columns"].names, object))
+        made.__dict__.update(note, learner=learner, _names=np.array(note["columns"].names, object))
         return made

@@ -1,6 +1,5 @@
 """Begin a run, or go on with one."""
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ def begin(
         ingest = Ingest.load(path)
         if not isinstance(ingest.learner, kind):
             raise CheckpointError(f"{path} holds a {type(ingest.learner).__name__}, and a {kind.__name__} is needed.")
-        if ingest.place.n_rows and len(ingest.place.digest) != len(hashlib.sha256().hexdigest()):
+        if ingest.place.n_rows and not ingest.place.digest:
             raise CheckpointError(f"{path} was made from summaries, so there is no place in a source to go on from.")
         _check_unchanged(context, settings, ingest.settings, path)
         ingest.columns.check(source)

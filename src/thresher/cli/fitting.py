@@ -88,7 +88,7 @@ def fit_summary(
     learner = SparseRegressor(**parameters, round_size=LATE, groups=part.columns.groups if groups else None)
     learner.fit_summary(part.learner)
     learner.feature_names_in_ = np.array(part.columns.names, object)
-    part.learner, part.place = learner, Place(part.place.n_rows, "summary")
+    part.learner, part.place = learner, Place(part.place.n_rows, "")
     if model is not None:
         part.save(model)
     return part

@@ -32,7 +32,7 @@ def merge(summaries: list[Path], output: Path, overwrite: bool) -> Ingest:
         merged.n_filled += part.n_filled
         merged.n_unknown += part.n_unknown
         # Rows of several sources: there is no place to go on from.
-        merged.place = Place(merged.place.n_rows + part.place.n_rows, "merged")
+        merged.place = Place(merged.place.n_rows + part.place.n_rows, "")
     merged.save(output, 1)
     return merged
 

@@ -29,12 +29,11 @@ def command(
     from thresher.ingest import Ingest
     from thresher.model_card import model_card
     from thresher.model_page import model_page
-    from thresher.streams.columns import Columns
 
     if plot is not None and plot.suffix not in PICTURES:
         raise OptionsError(f"--plot {plot}: use a name that ends in {' or '.join(PICTURES)}.")
     learner, note = load_with_note(model)
-    ingest = Ingest.load(model) if isinstance(note, dict) and isinstance(note.get("columns"), Columns) else None
+    ingest = Ingest.from_note(learner, note)
     if not isinstance(learner, SparseRegressor) or not hasattr(learner, "coef_"):
         if html is not None or plot is not None:
             raise OptionsError(

@@ -21,7 +21,7 @@ MOST_ROWS = 4096
 
 
 class Place(NamedTuple):
-    """How far a source was read: how many rows, and what was in them."""
+    """How far a source was read: how many rows, and what was in them; without the latter, nobody can go on from it."""
 
     n_rows: int
     digest: str

@@ -18,6 +18,19 @@ from thresher.kernels.gram import (
     GramArrays,
 )
 
+# A summary is not part of another if taking it away leaves a sum of squares this far on the wrong side.
+ROUNDING_SHARE = 1e-8
+
+
+def check_part(before: NDArray[np.float64], after: NDArray[np.float64], nothing_left: bool) -> None:
+    """Raise if sums of squares after a subtraction show that the other summary was not part of this one."""
+    wrong = (after < -ROUNDING_SHARE * before) | (nothing_left & (after > ROUNDING_SHARE * before))
+    if wrong.any():
+        raise ValueError(
+            f"Cannot subtract: what would be left of column {int(np.argmax(wrong))} has a negative sum of squares, "
+            "or no rows but a positive one, so the other summary is not part of this one."
+        )
+
 
 def copied(arrays: GramArrays, scatter: NDArray[np.floating]) -> GramArrays:
     """A copy that keeps its co-moments in `scatter`, which must be zero."""

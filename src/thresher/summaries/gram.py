@@ -27,13 +27,11 @@ from thresher.kernels.gram import (
     WEIGHT,
     GramArrays,
 )
-from thresher.summaries._combining import add, copied, make_constant, selected
+from thresher.summaries._combining import add, check_part, copied, make_constant, selected
 from thresher.summaries._folding import block_rows, fold
 
 Floats = NDArray[np.float64]
 
-# A summary is not part of another if taking it away leaves a sum of squares this far on the wrong side.
-ROUNDING_SHARE = 1e-8
 # What is left of a column is constant if its variance is below this share of what there was.
 CANCELLED_SHARE = 1e-13
 
@@ -367,12 +365,7 @@ class Gram(Saving):
         result = self._combine(other, -1.0, self.dtype)
         before, after = self._arrays.moments[SUM_XX], result._arrays.moments[SUM_XX]
         nothing_left = result.n_samples == 0 or result.weight <= 1e-12 * self.weight
-        wrong = (after < -ROUNDING_SHARE * before) | (nothing_left & (after > ROUNDING_SHARE * before))
-        if wrong.any():
-            raise ValueError(
-                f"Cannot subtract: what would be left of column {int(np.argmax(wrong))} has a negative sum of squares, "
-                "or no rows but a positive one, so the other summary is not part of this one."
-            )
+        check_part(before, after, nothing_left)
         np.maximum(after, 0.0, out=after)
         if nothing_left:
             n_left, result = result.n_samples, self.empty()
