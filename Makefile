@@ -3,8 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := .venv-peers
 
-.PHONY: demo test bench reproduce reproduce-quick check-killed check-report format clean
+.PHONY: demo test bench bench-peers bench-peers-quick reproduce reproduce-quick check-killed check-report format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/thresher demo
@@ -19,6 +20,13 @@ test: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/sparse_rounds.py
 	$(BIN)/python benchmarks/matrix_rounds.py
+
+# Other people's methods on the same rows, in a virtual environment of their own. It may be interrupted, and goes on where it was.
+bench-peers: $(PEERS)/.installed
+	$(PEERS)/bin/python benchmarks/peers run $(ARGS)
+
+bench-peers-quick: $(PEERS)/.installed
+	$(PEERS)/bin/python benchmarks/peers run --quick
 
 # The paper's figures and tables, in reproduction/full/report.html. It may be interrupted, and goes on where it was.
 reproduce: $(VENV)/.installed
@@ -47,6 +55,12 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli,plot,test]'
 	touch $@
 
+$(PEERS)/.installed: pyproject.toml benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers/requirements.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

@@ -1,0 +1,55 @@
+"""Side by side with what users pick today: the same rows for everyone, error, time and memory.
+
+python benchmarks/peers run             # what is not measured yet, then the report; less than an hour
+python benchmarks/peers run --quick     # small problems only; a few minutes
+python benchmarks/peers tune            # the settings of the rivals anew; hours
+"""
+
+import argparse
+from pathlib import Path
+
+import tuning
+from problems import PROBLEMS
+from real_data import DATA_SETS
+from report import report
+from running import run
+from store import Store
+
+ROOT = Path(__file__).parents[2]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="peers", description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["run", "report", "tune"])
+    parser.add_argument("--quick", action="store_true", help="small problems only")
+    parser.add_argument("--problems", nargs="+", choices=[*PROBLEMS, *DATA_SETS], help="for tune")
+    parser.add_argument("--methods", nargs="+", help="for tune")
+    parser.add_argument("--output", type=Path, help="where measurements are kept, to go on from")
+    parser.add_argument("--save", type=Path, help="also write tables and picture here")
+    arguments = parser.parse_args()
+    if arguments.what == "tune":
+        names = arguments.problems or [*PROBLEMS, *DATA_SETS]
+        tuning.tune([name for name in names if name in PROBLEMS], arguments.methods)
+        tuning.tune_on([name for name in names if name in DATA_SETS], arguments.methods)
+        return
+    output = arguments.output or ROOT / "bench-peers" / ("quick" if arguments.quick else "full")
+    store = Store(output)
+    if arguments.what == "run":
+        run(store, arguments.quick)
+    for directory in filter(None, (output, arguments.save)):
+        synthetic, _ = report(store, directory, arguments.quick)
+        print(f"{directory}: tables.md, peers.csv, real.csv, lost.csv, versions.json, peers.png")
+    print_summary(synthetic)
+
+
+def print_summary(synthetic):
+    from report import dominating
+
+    found = dominating(synthetic, at=(3000, 10_000))
+    print(f"rivals better than ours in both error and time after 3000 or 10,000 rows: {len(found)}")
+    for row in found:
+        print(f"  {row['problem']}, {row['rows']} rows: {row['method']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""thresher with its defaults."""
+
+import pickle
+
+from learner import Learner, Method
+
+from thresher import Gram, SparseRegressor
+
+BLOCK = 100
+
+
+def whole(X):
+    """Rows as the first argument of a call."""
+    return (X,)
+
+
+def unchanged(coef):
+    return coef
+
+
+class Ours(Learner):
+    """An estimator, and how it takes rows (`feed`) and gives coefficients (`orient`)."""
+
+    def __init__(self, model, feed=whole, orient=unchanged):
+        self.model, self.feed, self.orient = model, feed, orient
+
+    def estimate(self):
+        self.coef, self.intercept = self.orient(self.model.coef_), getattr(self.model, "intercept_", 0.0)
+
+    def state_bytes(self):
+        return len(pickle.dumps(self.model, protocol=5))
+
+
+class Streamed(Ours):
+    """Fed by calls of `block` rows; the coefficients are the same for any block."""
+
+    def __init__(self, model, block=BLOCK, **how):
+        super().__init__(model, **how)
+        self.block, self.can_skip = block, block == 1
+
+    def skip(self, X, y):
+        self.model.partial_fit(*self.feed(X), y)
+
+    def learn(self, X, y):
+        for start in range(0, len(y), self.block):
+            self.skip(X[start : start + self.block], y[start : start + self.block])
+
+    def predict(self, X):
+        return self.model.predict(X) if hasattr(self.model, "coef_") else 0.0 * X[:, 0]
+
+
+class AtCheckpoints(Ours):
+    """Rows go into a summary, and the estimator is fitted to it when asked."""
+
+    def __init__(self, model, summary, **how):
+        super().__init__(model, **how)
+        self.summary = summary
+
+    def learn(self, X, y):
+        for start in range(0, len(y), BLOCK):
+            self.summary.absorb(*self.feed(X[start : start + BLOCK]), y[start : start + BLOCK])
+
+    def estimate(self):
+        self.model.fit_summary(self.summary)
+        super().estimate()
+
+    def state_bytes(self):
+        return len(pickle.dumps(self.summary, protocol=5))
+
+
+METHODS = [
+    Method("thresher", lambda d, real=False: Streamed(SparseRegressor()), note="SparseRegressor(), calls of 100 rows"),
+    Method(
+        "thresher, row by row",
+        lambda d, real=False: Streamed(SparseRegressor(), block=1),
+        note="SparseRegressor(), a call per row",
+    ),
+    Method(
+        "thresher refit",
+        lambda d, real=False: AtCheckpoints(SparseRegressor(), Gram(d)),
+        estimates="checkpoint",
+        note="SparseRegressor().fit_summary(gram)",
+    ),
+]

@@ -1,0 +1,59 @@
+"""scikit-learn's stochastic gradient descent with an L1 or elastic-net penalty."""
+
+from learner import Learner, Method, Scaled
+from sklearn.linear_model import SGDRegressor
+
+BLOCK = 100
+
+
+class Sgd(Learner):
+    """`SGDRegressor.partial_fit`: one step per row. The account of the L1 penalty begins anew with every call."""
+
+    def __init__(self, block, penalty, alpha, eta0, power_t):
+        self.block = block
+        self.model = SGDRegressor(
+            penalty=penalty,
+            l1_ratio=0.5,
+            alpha=alpha,
+            eta0=eta0,
+            power_t=power_t,
+            fit_intercept=False,
+            shuffle=False,
+        )
+
+    def learn(self, X, y):
+        for start in range(0, len(y), self.block):
+            self.model.partial_fit(X[start : start + self.block], y[start : start + self.block])
+
+    def estimate(self):
+        self.coef = self.model.coef_
+
+    def predict(self, X):
+        return X @ self.model.coef_ if hasattr(self.model, "coef_") else 0.0 * X[:, 0]
+
+
+def maker(block, penalty):
+    def make(d, real=False, **setting):
+        learner = Sgd(block, penalty, **setting)
+        return Scaled(learner, d, block) if real else learner
+
+    return make
+
+
+REAL = {"alpha": (1e-4, 1e-3, 1e-2), "eta0": (0.0003, 0.001, 0.003, 0.01), "power_t": (0.0, 0.25)}
+GRID = {"alpha": (0.003, 0.01, 0.03, 0.1, 0.2), "eta0": (0.0003, 0.001, 0.003, 0.01), "power_t": (0.0, 0.25, 0.5)}
+METHODS = [
+    Method(
+        "SGD l1", maker(BLOCK, "l1"), GRID, real_grid=REAL, takes_steps=True, note="scikit-learn, calls of 100 rows"
+    ),
+    Method("SGD l1, row by row", maker(1, "l1"), GRID, like="SGD l1"),
+    Method(
+        "SGD elastic net",
+        maker(BLOCK, "elasticnet"),
+        GRID,
+        real_grid=REAL,
+        takes_steps=True,
+        note="scikit-learn, calls of 100 rows",
+    ),
+    Method("SGD elastic net, row by row", maker(1, "elasticnet"), GRID, like="SGD elastic net"),
+]

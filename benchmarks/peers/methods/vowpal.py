@@ -1,0 +1,63 @@
+"""Vowpal Wabbit from Python: its default online rule with --l1, and --ftrl with --l1."""
+
+import time
+
+import numpy as np
+from learner import Learner, Method, Scaled
+from vowpalwabbit import Workspace
+
+
+class Vowpal(Learner):
+    """One example per row, in Vowpal Wabbit's text format: it has no other for rows of numbers."""
+
+    def __init__(self, d, arguments):
+        self.d, self.pattern = d, "| " + " ".join(f"{j}:%.9g" for j in range(d))
+        self.model = Workspace(f"--quiet --noconstant -b {max(18, int(np.ceil(np.log2(d))))} {arguments}")
+
+    def learn(self, X, y):
+        for row, response in zip(X.tolist(), y.tolist(), strict=True):
+            start = time.perf_counter()
+            line = f"{response:.9g} {self.pattern % tuple(row)}"
+            self.seconds_formatting += time.perf_counter() - start
+            self.model.learn(line)
+
+    def estimate(self):
+        self.coef = np.array([self.model.get_weight(j) for j in range(self.d)])
+
+    def predict(self, X):
+        return np.array([self.model.predict(self.pattern % tuple(row)) for row in X.tolist()])
+
+    def state_bytes(self):
+        # Weights and what the rule keeps beside them, four bytes each.
+        return 4 * 4 * self.d
+
+
+def maker(rule):
+    def make(d, real=False, **setting):
+        arguments = " ".join(f"--{name} {value}" for name, value in setting.items())
+        learner = Vowpal(d, f"{rule} {arguments}")
+        return Scaled(learner, d) if real else learner
+
+    return make
+
+
+METHODS = [
+    Method(
+        "Vowpal Wabbit l1",
+        maker(""),
+        {"l1": (1e-8, 1e-7, 1e-6, 1e-5, 1e-4), "learning_rate": (0.1, 0.5, 2.0)},
+        note="without making the text line, which is listed apart",
+        slow=True,
+        takes_steps=True,
+        real_grid={"l1": (1e-8, 1e-7, 1e-6, 1e-5), "learning_rate": (0.1, 0.5)},
+    ),
+    Method(
+        "Vowpal Wabbit FTRL",
+        maker("--ftrl"),
+        {"l1": (50.0, 100.0, 200.0, 400.0), "ftrl_alpha": (0.02, 0.05, 0.1, 0.2)},
+        note="without making the text line, which is listed apart",
+        slow=True,
+        takes_steps=True,
+        real_grid={"l1": (1.0, 10.0, 100.0), "ftrl_alpha": (0.005, 0.02, 0.1)},
+    ),
+]
