@@ -6,7 +6,11 @@ python benchmarks/peers tune            # the settings of the rivals anew; hours
 """
 
 import argparse
+import os
 from pathlib import Path
+
+# One thread for everyone, before anything is imported that would start more.
+os.environ |= {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
 
 import tuning
 from problems import PROBLEMS

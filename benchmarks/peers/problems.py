@@ -7,7 +7,7 @@ from functools import partial
 import matrices
 from designs import CHECKPOINTS, DESIGNS, draw
 from learner import Method
-from methods import METHODS
+from registry import METHODS
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ import statistics
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
 from designs import DESIGNS
-from methods import OURS
+from registry import OURS
 from running import wanted_cells
 
 PEERS = (
@@ -203,7 +202,3 @@ def real_table(rows):
 def markdown(head, lines):
     right = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, right, *lines]) + "\n"
-
-
-def finite(value):
-    return value if np.isfinite(value) else np.nan

@@ -3,10 +3,10 @@
 import tuning
 from designs import SEEDS
 from measuring import measure
-from methods import METHODS
 from problems import PROBLEMS
 from real import block_size, prequential, takes_part
 from real_data import DATA_SETS
+from registry import METHODS
 
 from thresher._progress import Progress
 

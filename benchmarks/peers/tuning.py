@@ -12,10 +12,10 @@ from pathlib import Path
 
 from designs import TUNING_SEEDS
 from measuring import measure
-from methods import METHODS
 from problems import PROBLEMS
 from real import TUNING_ROWS, block_size, prequential, takes_part
 from real_data import DATA_SETS
+from registry import METHODS
 
 PATH = Path(__file__).with_name("tuned.json")
 DIVERGED = 1e300

@@ -1,10 +1,1 @@
-"""The methods of the comparison, ours first."""
-
-from methods import algorithm_one, gram_solvers, ours, recursive, refits, river_linear, sgd, vowpal
-
-METHODS = {
-    method.name: method
-    for module in (ours, gram_solvers, refits, algorithm_one, recursive, sgd, river_linear, vowpal)
-    for method in module.METHODS
-}
-OURS = ours.METHODS[0].name
+"""One file per kind of method, each with its list of METHODS; `registry.py` has them all."""

@@ -36,14 +36,11 @@ class Streamed(Ours):
 
     def __init__(self, model, block=BLOCK, **how):
         super().__init__(model, **how)
-        self.block, self.can_skip = block, block == 1
-
-    def skip(self, X, y):
-        self.model.partial_fit(*self.feed(X), y)
+        self.block = block
 
     def learn(self, X, y):
         for start in range(0, len(y), self.block):
-            self.skip(X[start : start + self.block], y[start : start + self.block])
+            self.model.partial_fit(*self.feed(X[start : start + self.block]), y[start : start + self.block])
 
     def predict(self, X):
         return self.model.predict(X) if hasattr(self.model, "coef_") else 0.0 * X[:, 0]

@@ -1,0 +1,138 @@
+"""The rivals of benchmarks/peers are what they say: each against scikit-learn, a closed form or itself."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso, LinearRegression
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "peers"))
+
+import matrices
+from learner import Learner, Method, RunningScale, Scaled
+from measuring import measure
+from methods import algorithm_one, gram_solvers, recursive, sgd
+from real import prequential
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((150, 20)) * rng.uniform(0.1, 10.0, 20) + rng.uniform(-5.0, 5.0, 20)
+    y = X[:, 3] * 0.7 - X[:, 8] * 2.0 + 3.0 + rng.standard_normal(150)
+    return X, y
+
+
+def test_lasso_on_a_gram_is_the_lasso_on_standardised_rows(data):
+    X, y = data
+    learner = gram_solvers.OnGram(20, gram_solvers.lasso, real=True, c=0.3)
+    learner.learn(X, y)
+    scaled, response = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
+    alpha = 0.3 * np.sqrt(np.log(20) / 150)
+    lasso = Lasso(alpha=alpha, fit_intercept=False, tol=1e-10).fit(scaled, response)
+    expected = scaled @ lasso.coef_ * y.std() + y.mean()
+    np.testing.assert_allclose(learner.predict(X), expected, atol=2e-2 * y.std())
+
+
+def test_the_refit_is_least_squares_on_the_support_of_the_lasso(data):
+    X, y = data
+    learner = gram_solvers.OnGram(20, gram_solvers.LassoThenLeastSquares(), real=True, c=0.3)
+    learner.learn_block(X, y)
+    support = np.flatnonzero(learner.coef)
+    assert {3, 8} <= set(support)
+    expected = LinearRegression().fit(X[:, support], y)
+    np.testing.assert_allclose(learner.coef[support], expected.coef_, rtol=1e-6)
+    np.testing.assert_allclose(learner.intercept, expected.intercept_, rtol=1e-6)
+
+
+def test_rows_skipped_or_learned_one_by_one_come_to_the_same(data):
+    X, y = data
+    for learner, other in (
+        [gram_solvers.OnGram(20, gram_solvers.pursuit, s=4) for _ in range(2)],
+        [recursive.RecursiveLeastSquares(20, s=5, ridge=2.0) for _ in range(2)],
+        [algorithm_one.AlgorithmOne(20, s=6, eta=0.003, n_warmup=30) for _ in range(2)],
+    ):
+        learner.learn(X, y)
+        other.skip(X[:120], y[:120])
+        other.learn(X[120:], y[120:])
+        np.testing.assert_allclose(learner.coef, other.coef, rtol=1e-7, atol=1e-9)
+
+
+def test_recursive_least_squares_is_ridge(data):
+    X, y = data
+    learner = recursive.RecursiveLeastSquares(20, s=3, ridge=2.0)
+    learner.learn(X, y)
+    ridge = np.linalg.solve(X.T @ X + 2.0 * np.eye(20), X.T @ y)
+    np.testing.assert_allclose(learner.full, ridge, rtol=1e-6)
+    kept = np.argsort(-np.abs(ridge))[:3]
+    assert set(np.flatnonzero(learner.coef)) == set(kept)
+
+
+def test_running_scales_do_not_depend_on_the_blocks(data):
+    X, _ = data
+    for block in (1, 7, 150):
+        scale = RunningScale(20)
+        for start in range(0, 150, block):
+            scale.absorb(X[start : start + block])
+        np.testing.assert_allclose(scale.means, X.mean(axis=0))
+        np.testing.assert_allclose(scale.scales, X.std(axis=0))
+
+
+def test_coefficients_of_a_scaled_method_are_in_the_units_of_the_data(data):
+    X, y = data
+    learner = Scaled(sgd.Sgd(10, "l1", alpha=1e-4, eta0=0.01, power_t=0.25), 20, 10)
+    learner.learn(X, y)
+    learner.estimate()
+    np.testing.assert_allclose(learner.predict(X), X @ learner.coef + learner.intercept, rtol=1e-9)
+
+
+class Mean(Learner):
+    """Predicts the mean of the responses so far."""
+
+    def __init__(self, d):
+        self.coef, self.total, self.n = np.zeros(d), 0.0, 0
+
+    def learn(self, X, y):
+        self.total, self.n = self.total + y.sum(), self.n + len(y)
+
+    def predict(self, X):
+        return np.full(len(X), self.total / self.n)
+
+
+def test_r2_of_the_running_mean_is_zero(data):
+    X, y = np.tile(data[0], (3, 1)), np.tile(data[1], 3)
+    found = prequential(Method("mean", lambda d, real: Mean(d)), {}, X, y, block=5)
+    assert found["r2"] == pytest.approx(0.0, abs=1e-12)
+    assert found["nonzeros"] == 0
+
+
+def test_measurements_say_how_far_and_which(data):
+    X, y = data
+    truth = np.zeros(20)
+    truth[[3, 8]] = 0.7, -2.0
+    method = Method("pursuit", lambda d, s: gram_solvers.OnGram(d, gram_solvers.pursuit, s=s))
+    first, last = measure(method, {"s": 4}, X, y, truth, checkpoints=(130, 150), window=10)
+    assert (first["t"], last["t"]) == (130, 150)
+    assert last["nonzeros"] == 4
+    assert last["recall"] in (0.5, 1.0)
+    assert last["precision"] == last["recall"] / 2
+    assert last["seconds"] > first["seconds"] > 0.0
+
+
+def test_matrix_rivals_recover_a_matrix_without_noise():
+    rng = np.random.default_rng(3)
+    truth = rng.standard_normal((12, 2)) @ rng.standard_normal((2, 6))
+    X = rng.standard_normal((400, 12))
+    for fit in (matrices.nuclear_norm((12, 6), 1e-6), matrices.ridge_then_rank(1e-6, 2)):
+        np.testing.assert_allclose(fit(X, X @ truth)[0], truth, atol=1e-3)
+
+
+def test_imputation_fills_what_is_missing():
+    rng = np.random.default_rng(4)
+    truth = np.outer(rng.standard_normal(matrices.SIDE), rng.standard_normal(matrices.SIDE))
+    cells = rng.permutation(truth.size)[: truth.size // 2]
+    entries = np.column_stack(np.divmod(cells, matrices.SIDE))
+    fit = matrices.imputation(lambda filled: matrices.truncated(filled, 1), tol=1e-9)
+    found = fit(entries, truth[tuple(entries.T)])[0]
+    np.testing.assert_allclose(found, truth, atol=1e-4 * np.abs(truth).max())
