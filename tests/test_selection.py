@@ -51,6 +51,31 @@ def forward(X, y, n_most, centred):
     return order, sums
 
 
+def backward(X, y, order, centred):
+    """The same features in the reverse of the order in which least squares can best do without them."""
+    left, gone = list(order), []
+    while left:
+        without = [residual(X, y, [j for j in left if j != out], centred)[0] for out in left]
+        gone.append(left.pop(int(np.argmin(without))))
+    order = gone[::-1]
+    return order, [residual(X, y, order[:k], centred)[0] for k in range(len(order) + 1)]
+
+
+def both_ways(X, y, n_most, centred):
+    """Forward selection, or backward elimination of what it found if that has the lower BIC with gamma = 0.25."""
+    n, d = X.shape
+    paths = [forward(X, y, n_most, centred)]
+    paths.append(backward(X, y, paths[0][0], centred))
+    least = [
+        min(
+            n * math.log(max(rss, 1e-300)) + k * math.log(n) + 0.5 * math.log(math.comb(d, k))
+            for k, rss in enumerate(sums)
+        )
+        for _, sums in paths
+    ]
+    return paths[int(least[1] < least[0] - 1e-9 * n)]
+
+
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -71,6 +96,30 @@ def test_path_is_forward_selection(seed, kind, n, centred):
         assert np.count_nonzero(path.coef(size)) == size
 
 
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(KINDS), n=st.integers(40, 120), centred=st.booleans())
+def test_path_is_the_better_of_both_ways(seed, kind, n, centred):
+    X, y = rows(seed, kind, n, 10, active=6)
+    path = Features(centred).path(Gram(10).absorb(X, y))
+    order, sums = both_ways(X, y, len(path.order), centred)
+    np.testing.assert_allclose(2.0 * n * path.loss, sums, rtol=1e-7)
+    for size in range(1, len(order) + 1):
+        _, theta, intercept = residual(X, y, order[:size], centred)
+        np.testing.assert_allclose(path.coef(size)[order[:size]], theta, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(path.intercept(size), intercept, rtol=1e-6, atol=1e-7)
+
+
+def test_elimination_takes_back_what_the_true_features_make_superfluous():
+    """One column close to the sum of two that matter comes first, and forward selection has to keep it."""
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((400, 12))
+    X[:, 0] = X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(400)
+    y = X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(400)
+    assert forward(X, y, 3, True)[0][0] == 0
+    assert list(SparseRegressor().fit(X, y).support_) == [1, 2]
+    assert list(SparseRegressor().partial_fit(X, y).support_) == [1, 2]
+
+
 def test_path_does_not_depend_on_what_is_folded(rng):
     X, y = rows(5, "correlated", 700, 80)
     for n in (40, 64, 100, 640, 700):
@@ -83,7 +132,7 @@ def test_path_does_not_depend_on_what_is_folded(rng):
 def test_extended_bic_equals_its_definition(rng):
     X, y = rows(1, "correlated", 120, 15)
     model = SparseRegressor(selection=Ebic(gamma=0.8)).fit(X, y)
-    order, sums = forward(X, y, len(model.selection_.sizes) - 1, True)
+    order, sums = both_ways(X, y, len(model.selection_.sizes) - 1, True)
     expected = [
         120 * math.log(rss / 120) + k * math.log(120) + 1.6 * math.log(math.comb(15, k)) for k, rss in enumerate(sums)
     ]
@@ -104,7 +153,7 @@ def test_folds_equal_cross_validation_on_the_rows(n_folds, centred, weighted):
     for f in range(n_folds):
         test = np.arange(203) % n_folds == f
         A, b = np.repeat(X[~test], w[~test], axis=0), np.repeat(y[~test], w[~test])
-        order, _ = forward(A, b, n_sizes - 1, centred)
+        order, _ = both_ways(A, b, n_sizes - 1, centred)
         for k in range(n_sizes):
             _, theta, intercept = residual(A, b, order[:k], centred)
             error = (y[test] - X[test][:, order[:k]] @ theta - intercept) ** 2
@@ -141,7 +190,7 @@ def test_prequential_scores_are_errors_on_rows_not_yet_seen():
     family = Features()
     for start, end in pairwise(ends):
         n_had = len(family.path(Gram(16).absorb(X[:start], y[:start])).sizes)
-        order, _ = forward(X[:start], y[:start], n_had - 1, True)
+        order, _ = both_ways(X[:start], y[:start], n_had - 1, True)
         errors = np.empty(n_sizes)
         for k in range(n_sizes):
             _, theta, intercept = residual(X[:start], y[:start], order[: min(k, n_had - 1)], True)

@@ -269,7 +269,7 @@ PROBLEMS = {
             Method(
                 "SVD imputation refit",
                 lambda d, rank: Refit(d, imputation(lambda filled: truncated(filled, rank))),
-                {"rank": (2, 3, 4, 5, 6)},
+                {"rank": (4, 5, 6)},
                 "checkpoint",
             ),
             Method(

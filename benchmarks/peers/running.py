@@ -1,7 +1,11 @@
-"""All measurements that are not there yet, one after the other."""
+"""All measurements that are not there yet, in two processes: rows of numbers in one, everything else in the other."""
+
+from concurrent.futures import ProcessPoolExecutor, wait
+from itertools import groupby
+from multiprocessing import get_context
 
 import tuning
-from designs import SEEDS
+from designs import DESIGNS, seeds
 from measuring import measure
 from problems import PROBLEMS
 from real import block_size, prequential, takes_part
@@ -12,7 +16,7 @@ from thresher._progress import Progress
 
 # The small ones.
 QUICK = ("Toeplitz 0.5, d = 200", "20 responses, 200 features, rank 4", "diabetes", "tecator")
-# Rows of the real data that have more than the block of one row, for settling who takes part before they are read.
+# Real data with more than 20,000 rows.
 LONG = ("diamonds", "flights")
 
 
@@ -20,7 +24,7 @@ def wanted_cells(quick):
     """(problem, method, seed, setting) of every measurement; streams in the outer loop, so that each is drawn once."""
     scores = tuning.read()
     for problem in PROBLEMS.values():
-        for seed in SEEDS[:1] if quick else SEEDS:
+        for seed in seeds(problem.name)[: 1 if quick else None]:
             for method in problem.methods.values():
                 if not quick or problem.name in QUICK:
                     yield problem.name, method, seed, tuning.best(scores, problem, method)
@@ -30,19 +34,38 @@ def wanted_cells(quick):
                 yield name, method, "real", tuning.best_on(scores, name, method)
 
 
+def missing_cells(store, quick):
+    return [(name, m, *rest) for name, m, *rest in wanted_cells(quick) if store.read(name, m.name, *rest) is None]
+
+
 def run(store, quick):
-    """Measure what is missing, with one BLAS thread and one method at a time, since times are compared."""
-    wanted = list(wanted_cells(quick))
-    missing = [(name, m, *rest) for name, m, *rest in wanted if store.read(name, m.name, *rest) is None]
-    drawn = (None, None)
-    with Progress(len(wanted) - len(missing), len(wanted), True) as progress:
-        for name, method, seed, setting in missing:
-            if drawn[0] != (name, seed):
-                drawn = (name, seed), DATA_SETS[name]() if seed == "real" else PROBLEMS[name].draw(seed)
+    """Measure what is missing; times are compared within a process, which has one thread."""
+    n_wanted, left = len(list(wanted_cells(quick))), len(missing_cells(store, quick))
+    with (
+        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
+        Progress(n_wanted - left, n_wanted, True) as progress,
+    ):
+        lanes = [pool.submit(run_lane, store, quick, vectors) for vectors in (True, False)]
+        while left:
+            done = wait(lanes, timeout=2.0).done
+            still = missing_cells(store, quick)
+            if len(still) < left:
+                progress.advance(f"next: {still[0][0]}" if still else "done", left - len(still), left - len(still))
+            left = len(still)
+            if len(done) == len(lanes):
+                break
+        for lane in lanes:
+            lane.result()  # raises what went wrong
+
+
+def run_lane(store, quick, vectors):
+    """One half of the measurements, one after the other."""
+    cells = [cell for cell in missing_cells(store, quick) if (cell[0] in DESIGNS) == vectors]
+    for (name, seed), group in groupby(cells, key=lambda cell: (cell[0], cell[2])):
+        data = DATA_SETS[name]() if seed == "real" else PROBLEMS[name].draw(seed)
+        for _, method, _, setting in group:
             if seed == "real":
-                X, y = drawn[1].X, drawn[1].y
-                records = [prequential(method, setting, X, y, block_size(len(y)))]
+                records = [prequential(method, setting, data.X, data.y, block_size(len(data.y)))]
             else:
-                records = measure(method, setting, *drawn[1], checkpoints=PROBLEMS[name].checkpoints)
+                records = measure(method, setting, *data, checkpoints=PROBLEMS[name].checkpoints)
             store.write(name, method.name, seed, setting, records)
-            progress.advance(f"{name}, {method.name}")

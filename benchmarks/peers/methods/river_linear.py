@@ -39,38 +39,37 @@ def maker(block):
         if rate is None:
             learner = River(d, block, optim.FTRLProximal(l1=l1, **ftrl), 0.0)
         else:
-            learner = River(d, block, optim.SGD(rate), l1)
+            learner = River(d, block, optim.SGD(rate / d), l1)
         return Scaled(learner, d, block) if real else learner
 
     return make
 
 
-STEPS = {"rate": (0.0003, 0.001, 0.003), "l1": (0.01, 0.03, 0.1)}
-MANY = {"rate": (0.01, 0.03, 0.1, 0.3), "l1": (0.01, 0.03, 0.1, 0.2)}
-FTRL = {"alpha": (0.05, 0.1, 0.2), "l1": (100.0, 200.0, 300.0, 400.0)}
+# Rates in units of one over the number of columns.
+STEPS = {"rate": (0.1, 0.3, 1.0), "l1": (0.03, 0.1)}
+MANY = {"rate": (10.0, 30.0, 100.0), "l1": (0.01, 0.03, 0.1)}
+FTRL = {"alpha": (0.05, 0.1), "l1": (200.0, 300.0, 400.0)}
 MANY_FTRL = {"alpha": (0.05, 0.1, 0.2, 0.5), "l1": (1.0, 3.0, 10.0, 30.0)}
-REAL_STEPS = {"rate": (0.0003, 0.001, 0.003), "l1": (1e-4, 1e-3, 1e-2)}
-REAL_MANY = {"rate": (0.003, 0.01, 0.03, 0.1), "l1": (1e-4, 1e-3, 1e-2)}
+REAL_STEPS = {"rate": (0.1, 0.3, 1.0), "l1": (1e-4, 1e-3, 1e-2)}
+REAL_MANY = {"rate": (1.0, 3.0, 10.0, 30.0), "l1": (1e-4, 1e-3, 1e-2)}
 REAL_FTRL = {"alpha": (0.02, 0.05, 0.2), "l1": (1.0, 10.0, 100.0)}
 METHODS = [
-    Method("river l1, learn_one", maker(1), STEPS, slow=True, takes_steps=True, real_grid=REAL_STEPS),
+    Method("river l1, learn_one", maker(1), STEPS, slow=True, real_grid=REAL_STEPS),
     Method(
         "river l1, learn_many",
         maker(BLOCK),
         MANY,
         estimates="block",
         note="frames of 100 rows",
-        takes_steps=True,
         real_grid=REAL_MANY,
     ),
-    Method("river FTRL, learn_one", maker(1), FTRL, slow=True, takes_steps=True, real_grid=REAL_FTRL),
+    Method("river FTRL, learn_one", maker(1), FTRL, slow=True, real_grid=REAL_FTRL),
     Method(
         "river FTRL, learn_many",
         maker(BLOCK),
         MANY_FTRL,
         estimates="block",
         note="frames of 100 rows",
-        takes_steps=True,
         real_grid=REAL_FTRL,
     ),
 ]

@@ -41,7 +41,7 @@ def maker(block, penalty):
 
 
 REAL = {"alpha": (1e-4, 1e-3, 1e-2), "eta0": (0.0003, 0.001, 0.003, 0.01), "power_t": (0.0, 0.25)}
-GRID = {"alpha": (0.003, 0.01, 0.03, 0.1, 0.2), "eta0": (0.0003, 0.001, 0.003, 0.01), "power_t": (0.0, 0.25, 0.5)}
+GRID = {"alpha": (0.003, 0.01, 0.03, 0.1), "eta0": (0.0003, 0.001, 0.003, 0.01), "power_t": (0.0, 0.25, 0.5)}
 METHODS = [
     Method(
         "SGD l1", maker(BLOCK, "l1"), GRID, real_grid=REAL, takes_steps=True, note="scikit-learn, calls of 100 rows"

@@ -1,14 +1,17 @@
-"""Candidates with few features: the path of forward selection."""
+"""Candidates with few features: the path of forward selection, or back from its end."""
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
+from thresher.kernels.backward import elimination_order
 from thresher.kernels.forward import forward_path
+from thresher.kernels.problem import PERFECT
 from thresher.rounds.sparse import SparseRounds
 from thresher.selection.ebic import Ebic
 from thresher.selection.path import Family, Path
@@ -22,11 +25,13 @@ PATIENCE = 20
 GAMMA_OF_END = 0.25
 # Paths are not longer than this unless asked for.
 LONGEST = 1000
+# The criterion, per row, by which elimination has to be better; less may be rounding.
+TELLING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class FeaturePath(Path):
-    """Nested supports in the order of forward selection, with least squares on each. Memory O(s^2)."""
+    """Nested supports, with least squares on each. Memory O(s^2)."""
 
     order: NDArray[np.int64]
     upper: Floats  # Cholesky factor of the moments of the features in that order
@@ -60,13 +65,46 @@ class FeaturePath(Path):
         return self.mean_y - float(self.mean_x @ self.table[size]) if self.centred else 0.0
 
 
+class Found(NamedTuple):
+    """Features in an order, the Cholesky factor U of their moments G = U'U, and t = U'^-1 h."""
+
+    order: NDArray[np.int64]
+    upper: Floats
+    rhs: Floats
+
+    @property
+    def falls(self) -> Floats:
+        """By how much the residual sum of squares falls for each size."""
+        return np.concatenate([[0.0], np.cumsum(self.rhs**2)])
+
+    def least(self, total: float, weight: float, penalty: Floats) -> float:
+        """The least value of weight log(residual) + penalty over all sizes."""
+        residual = np.maximum(total - self.falls, PERFECT * total)
+        return float(np.min(weight * np.log(residual) + penalty[: len(residual)]))
+
+    def eliminated(self) -> "Found":
+        """The same features in the reverse order of backward elimination. O(n^3).
+
+        A permutation P of the features leaves P'GP = (UP)'(UP), so the new factor is the triangular one of UP = QR.
+        """
+        root = solve_triangular(self.upper, np.eye(len(self.order)))
+        places = np.zeros(len(self.order), np.int64)
+        elimination_order(root @ root.T, root @ self.rhs, places)
+        q, r = np.linalg.qr(self.upper[:, places])
+        signs = np.where(np.diag(r) < 0.0, -1.0, 1.0)
+        return Found(self.order[places], signs[:, None] * r, signs * (q.T @ self.rhs))
+
+
 @dataclass(frozen=True)
 class Features(Family):
     r"""Linear models with few features.
 
     ``path`` is forward selection (orthogonal least squares): supports are nested, each new feature is the one that
-    lowers the loss most, and every candidate is least squares on its support. O(d s^2) time for a path of length s,
-    after O(d b) per feature for the b rows that are not yet folded.
+    lowers the loss most, and every candidate is least squares on its support. Forward selection never takes a feature
+    back, even if those that came later make it superfluous, as they do among columns that are much alike. So the
+    features it has found are also eliminated one by one, each time the one that explains least, and if that way passes
+    a better candidate, it is the path. O(d s^2) time for a path of length s, after O(d b) per feature for the b rows
+    that are not yet folded.
 
     Parameters
     ----------
@@ -95,7 +133,7 @@ class Features(Family):
         return max(min(d, room, LONGEST), 0)
 
     def path(self, summary: Gram, n_most: int | None = None) -> FeaturePath:
-        """Candidates of sizes from zero on, until they do not get better; up to `n_most` exactly, if given."""
+        """Candidates of sizes from zero on, until they do not get better; forward up to `n_most` exactly, if given."""
         d = summary.n_features
         patient = n_most is None
         n = self.most(summary) if n_most is None else min(n_most, d)
@@ -106,18 +144,22 @@ class Features(Family):
         order, upper, rhs = np.zeros(n, np.int64), np.zeros((n, n)), np.zeros(n)
         patience = PATIENCE if patient else n + 1
         n = forward_path(summary.arrays, self.centred, total, penalty, patience, order, upper, rhs)
-        fall = np.concatenate([[0.0], np.cumsum(rhs[:n] ** 2)])
+        found = Found(order[:n], upper[:n, :n], rhs[:n])
+        if patient and n > 1:
+            backward = found.eliminated()
+            if backward.least(total, weight, penalty) < found.least(total, weight, penalty) - TELLING * weight:
+                found = backward
         return FeaturePath(
             sizes=np.arange(n + 1),
-            loss=np.maximum(total - fall, 0.0) / (2.0 * weight),
+            loss=np.maximum(total - found.falls, 0.0) / (2.0 * weight),
             freedom=np.arange(n + 1.0),
             log_models=log_models[: n + 1],
             weight=weight,
-            order=order[:n],
-            upper=upper[:n, :n],
-            rhs=rhs[:n],
+            order=found.order,
+            upper=found.upper,
+            rhs=found.rhs,
             n_features=d,
-            mean_x=summary.mean_x[order[:n]],
+            mean_x=summary.mean_x[found.order],
             mean_y=summary.mean_y,
             centred=self.centred,
         )
