@@ -22,6 +22,13 @@ def add_outer(matrix: Floats, a: Floats, b: Floats) -> Floats:
     return matrix
 
 
+def padded(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """The array with zeros appended along its axes, as a new one."""
+    result = np.zeros(shape, array.dtype)
+    result[tuple(map(slice, array.shape))] = array
+    return result
+
+
 def read_only(array: Floats) -> Floats:
     """A view that cannot be written to: for kernels that is a type of its own, so give them only one."""
     view = array.view()

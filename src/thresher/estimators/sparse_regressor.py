@@ -170,6 +170,7 @@ class SparseRegressor(Explaining, SparseLinear, RowStreaming):
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
     }
     _summary_type = Gram
+    _growing = False  # whether columns may yet come, so that it is no mistake to ask for more features than there are
 
     def __init__(
         self,
@@ -244,7 +245,7 @@ class SparseRegressor(Explaining, SparseLinear, RowStreaming):
             method = self._method()
         else:
             size = int(min(self.sparsity, d))
-            if self.sparsity > d and self.sparsity != getattr(self, "_warned_of", None):
+            if self.sparsity > d and not self._growing and self.sparsity != getattr(self, "_warned_of", None):
                 self._warned_of = self.sparsity
                 warn_caller(f"sparsity={self.sparsity} exceeds the number of {limit}; using {d}.", UserWarning)
         rule = self.rule if self.rule != "auto" else "pursuit" if isinstance(self.step_size, str) else "hard"
@@ -263,6 +264,18 @@ class SparseRegressor(Explaining, SparseLinear, RowStreaming):
         if problem.method is not None:
             chooser = self.__dict__.pop("_chooser_of_fit", None) or problem.method.chooser(self.n_warmup)
         return SelectingRounds(self.summary_, family, problem.size or 0, chooser)
+
+    def _widen(self, n_features: int) -> None:
+        """Append columns that were zero in every row so far; all that was learned stays. Not for groups."""
+        with self._unchanged_by_failure():
+            self._adopt_parameters()
+            rounds = self._rounds
+            size = rounds.size if self._solved.size is None else int(min(self.sparsity, n_features))
+            self._rounds = rounds.widened(n_features, size)
+            self.summary_ = self._rounds.summary
+            self._solved = self._problem()
+            self._forget_features(n_features)
+            self._publish()
 
     def _publish_estimate(self) -> None:
         self.coef_ = self._rounds.coef.flatten()

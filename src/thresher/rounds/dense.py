@@ -74,6 +74,8 @@ class DenseRounds(Progress):
         if summary.arrays.scatter.dtype != np.float64:  # compiled code passes bare pointers to BLAS
             raise ValueError("Ranks and groups need co-moments in float64; Gram(n_features).merge(summary) has them.")
         by_rank = isinstance(sparsity, Rank)
+        if isinstance(summary, Gram):
+            summary.trim()
         m, p = len(summary.arrays.scatter), summary.n_features
         q = summary.n_responses if isinstance(summary, MultiResponse) else 1
         d1, d2 = (sparsity.shape or (p, q)) if isinstance(sparsity, Rank) else (p, q)

@@ -1,10 +1,12 @@
 """Gram x Cardinality, compiled and lazily certified: the fast truth."""
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._arrays import padded
 from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
 from thresher.kernels import sparse_round, sparse_stream
@@ -21,7 +23,7 @@ from thresher.kernels.sparse_round import (
     N_TALLIES,
 )
 from thresher.kernels.step import N_SLOT_ROWS
-from thresher.kernels.working_set import OUTSIDE, STALE, WorkingSet
+from thresher.kernels.working_set import OUTSIDE, SIZE, STALE, WorkingSet
 from thresher.rounds.progress import Progress
 from thresher.rounds.step_size import StepCount, StepSize, step_table
 from thresher.sparsity.cardinality import Cardinality
@@ -30,6 +32,29 @@ from thresher.summaries.gram import Gram
 Floats = NDArray[np.float64]
 
 RULES = {"hard": HARD, "pursuit": PURSUIT, "reciprocal": RECIPROCAL}
+
+
+def _room(gram: Gram, sparsity: int) -> int:
+    """How many features a working set holds, which must fit into memory."""
+    capacity = -(-min(2 * sparsity + SPARE, gram.n_features) // 8) * 8  # whole vector registers
+    require_bytes(
+        8 * capacity * (capacity + len(gram.arrays.buffer)),
+        f"A working set for sparsity {sparsity}",
+        "Use a smaller sparsity.",
+    )
+    return capacity
+
+
+def _load_zeros(work: WorkingSet, first: int, n_wanted: int) -> None:
+    """Fill a working set up to `n_wanted` with columns from `first` on, all of them zero: rounds rely on its size."""
+    start = int(work.counts[SIZE])
+    loaded = slice(start, min(n_wanted, start + work.wide.shape[1] - first))
+    n = max(loaded.stop - start, 0)
+    for array in (work.slots, work.local, work.local.T, work.rows):
+        array[:, loaded] = 0.0  # features that were there before may have left something
+    work.features[loaded] = np.arange(first, first + n)
+    work.wide[OUTSIDE, first : first + n] = 0.0
+    work.counts[SIZE] = start + n
 
 
 class SparseRounds(Progress):
@@ -69,13 +94,7 @@ class SparseRounds(Progress):
         if sparsity != 0:
             Cardinality(sparsity)  # checks it
         d = gram.n_features
-        capacity = -(-min(2 * sparsity + SPARE, d) // 8) * 8  # whole vector registers
-        block = gram.arrays.buffer.shape[0]
-        require_bytes(
-            8 * capacity * (capacity + block),
-            f"A working set for sparsity {sparsity}",
-            "Use a smaller sparsity.",
-        )
+        capacity, block = _room(gram, sparsity), len(gram.arrays.buffer)
         self.gram = gram
         self.problem = Problem(
             int(sparsity), bool(centred), bool(standardized), float(caution), RULES[rule], bool(patient)
@@ -255,6 +274,37 @@ class SparseRounds(Progress):
             self._held[:] = other._held
             self._held_total[:] = other._held_total
         return self
+
+    def widened(self, gram: Gram, sparsity: int) -> "SparseRounds":
+        """The same rounds on a summary with columns of zeros appended, at a sparsity that is not smaller.
+
+        They go on as if the columns had been there all along: nothing is computed anew, every array gets zeros
+        appended. These rounds must not go on, for what does not depend on the columns is shared. O(d + s^2).
+        """
+        result = copy(self)
+        d, capacity, block = gram.n_features, _room(gram, sparsity), len(gram.arrays.buffer)
+        work, factor = self._work, self._factor
+        room = capacity if self.problem.rule == PURSUIT else 0
+        result.gram, result.problem = gram, self.problem._replace(sparsity=int(sparsity))
+        result.coef, result._held = padded(self.coef, d), padded(self._held, d)
+        result._work = work._replace(
+            wide=padded(work.wide, 3, d),
+            slots=padded(work.slots, N_SLOT_ROWS, capacity),
+            features=padded(work.features, capacity),
+            chosen=padded(work.chosen, capacity),
+            local=padded(work.local, capacity, capacity),
+            rows=padded(work.rows, block, capacity),
+            counts=work.counts.copy(),
+        )
+        result._work.wide[OUTSIDE, len(self.coef) :] = 1.0
+        _load_zeros(result._work, len(self.coef), min(int(sparsity) + SPARE, d))
+        result._factor = factor._replace(
+            upper=padded(factor.upper, room + 1, room + 1),
+            vectors=padded(factor.vectors, 2, room + 1),
+            members=padded(factor.members, room),
+            place=padded(factor.place, d if room else 0),
+        )
+        return result
 
     def start_from(self, coef: Floats) -> Self:
         """Go on from another estimate, with at most s nonzero coefficients."""

@@ -71,6 +71,10 @@ class Chooser(ABC):
     def hurry(self) -> None:  # noqa: B027 - most choosers choose whenever they are asked
         """Choose at the next occasion, even if little came in since the last."""
 
+    def widened(self, n_features: int) -> "Chooser":
+        """The chooser to go on with when columns of zeros were appended; most choosers have nothing that wide."""
+        return self
+
     @abstractmethod
     def choose(self, family: Family, summary: Any) -> tuple[Path, Selection] | None:
         """A path on the summary and the choice; None if the last choice stands."""

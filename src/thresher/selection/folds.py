@@ -1,5 +1,6 @@
 """Choosing a size by cross-validation, exactly, without keeping a row."""
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +100,12 @@ class FoldsChooser(Chooser):
     def hurry(self) -> None:
         """Cross-validate at the next occasion."""
         self.n_next = 1
+
+    def widened(self, n_features: int) -> Chooser:
+        """The same with columns of zeros appended to every fold; this one must not go on."""
+        result = copy(self)
+        result.folds = [fold.grown(n_features) for fold in self.folds]
+        return result
 
     def choose(self, family: Family, summary: Any) -> tuple[Path, Selection] | None:
         """Cross-validate every size that the path on all rows has."""

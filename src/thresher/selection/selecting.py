@@ -1,5 +1,6 @@
 """Rounds whose size is chosen from the data, and a short memory of how they went."""
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -172,6 +173,14 @@ class SelectingRounds:
             if n_seen >= PARTS_APART * last:
                 part = self.summary.select(support)
         self.milestones.append(Milestone(n_seen, self.inner.n_rounds, self.size, support, coef[support], part))
+
+    def widened(self, n_features: int, size: int) -> "SelectingRounds":
+        """The same rounds with columns of zeros appended, at a size that is not smaller; these must not go on."""
+        result = copy(self)
+        result.summary, result.size = self.summary.grown(n_features), size
+        result.inner = self.inner.widened(result.summary, size)
+        result.chooser = None if self.chooser is None else self.chooser.widened(n_features)
+        return result
 
     def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
         """One round on the samples absorbed so far, and the milestone if one is due."""

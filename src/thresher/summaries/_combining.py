@@ -36,7 +36,7 @@ def copied(arrays: GramArrays, scatter: NDArray[np.floating]) -> GramArrays:
     """A copy that keeps its co-moments in `scatter`, which must be zero."""
     folded = arrays.counts[N_SAMPLES] > arrays.counts[N_BUFFERED]
     if folded:
-        scatter[...] = arrays.scatter
+        scatter[...] = arrays.scatter[: len(scatter), : len(scatter)]  # without room for columns to come
     # Before the first fold the buffer may be long and nearly empty: what was not written to must not be.
     buffer = np.zeros(arrays.buffer.shape)
     n_written = len(buffer) if folded else arrays.counts[N_BUFFERED]

@@ -39,7 +39,7 @@ class Correlations:
         buffer = arrays.buffer[: arrays.counts[N_BUFFERED]]
         result: Floats = buffer[:, index].T @ buffer
         for row, i in zip(result, index, strict=True):
-            row[i:] += arrays.scatter[i, i:]
+            row[i:] += arrays.scatter[i, i : len(row)]
             row[:i] += arrays.scatter[:i, i]
         if self._centred:
             result -= np.outer(sum_x[index], sum_x / self._weight)

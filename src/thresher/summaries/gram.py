@@ -8,10 +8,9 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.linalg import blas
 
-from thresher._arrays import add_outer, read_only
+from thresher._arrays import read_only
 from thresher._checks import check_coef, check_features, check_positive_integer, check_rows
 from thresher._interrupts import InterruptsDeferred
-from thresher._memory import require_bytes
 from thresher.checkpoint import Saving
 from thresher.kernels import gram as kernel
 from thresher.kernels.gram import (
@@ -24,11 +23,12 @@ from thresher.kernels.gram import (
     SUM_XX,
     SUM_Y,
     SUM_YY,
-    WEIGHT,
     GramArrays,
 )
 from thresher.summaries._combining import add, check_part, copied, make_constant, selected
-from thresher.summaries._folding import block_rows, fold
+from thresher.summaries._folding import block_rows, fold, require_room
+from thresher.summaries._moments import Moments
+from thresher.summaries._widening import room_for, widened
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 CANCELLED_SHARE = 1e-13
 
 
-class Gram(Saving):
+class Gram(Moments, Saving):
     r"""What a stream of rows (x, y) leaves behind for least squares: its second moments.
 
     With weights w (one, unless given) it keeps :math:`\sum w`, the means of x and y and the co-moments
@@ -100,13 +100,7 @@ class Gram(Saving):
         # Memory that is allocated but not written to takes no room, so a long first buffer costs what is in it.
         block = max(block_rows(d, hold_rows), d // 2 if hold_rows else 0)
         self._hold_rows = bool(hold_rows)
-        require_bytes(
-            d * d * storage.itemsize + 8 * d * (block + 8),
-            f"A Gram of {d:,} features in {storage}",
-            "Use fewer features."
-            if storage == np.float32
-            else "dtype=numpy.float32 halves it; otherwise use fewer features.",
-        )
+        require_room(d, block, storage)
         self._arrays = GramArrays(
             scatter=np.zeros((d, d), storage),
             buffer=np.zeros((block, d)),
@@ -126,7 +120,7 @@ class Gram(Saving):
     @property
     def n_features(self) -> int:
         """Number of columns d."""
-        return int(self._arrays.scatter.shape[0])
+        return int(self._arrays.moments.shape[1])
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -137,71 +131,6 @@ class Gram(Saving):
     def n_samples(self) -> int:
         """Number of rows absorbed, whatever their weights."""
         return int(self._arrays.counts[N_SAMPLES])
-
-    @property
-    def weight(self) -> float:
-        """Sum of the weights."""
-        return float(self._arrays.totals[WEIGHT])
-
-    @property
-    def mean_x(self) -> Floats:
-        """Weighted mean of x; zero before the first row."""
-        moments = self._arrays.moments
-        mean: Floats = moments[SHIFT_X] + moments[SUM_X] / (self.weight or 1.0)
-        return mean
-
-    @property
-    def mean_y(self) -> float:
-        """Weighted mean of y; zero before the first row."""
-        totals = self._arrays.totals
-        return float(totals[SHIFT_Y] + totals[SUM_Y] / (self.weight or 1.0))
-
-    @property
-    def sum_squares_y(self) -> float:
-        """Sum w y^2."""
-        _, shift, sum_y, sum_yy = self._arrays.totals
-        return float(sum_yy + (2.0 * sum_y + self.weight * shift) * shift)
-
-    def variance(self, centred: bool = True) -> Floats:
-        """Mean square of each column, about its mean or about zero; exactly zero for a constant column."""
-        moments, weight = self._arrays.moments, self.weight or 1.0
-        sum_x, shift = moments[SUM_X], moments[SHIFT_X]
-        about = -sum_x * (sum_x / weight) if centred else (2.0 * sum_x + weight * shift) * shift
-        result: Floats = np.maximum((moments[SUM_XX] + about) / weight, 0.0)
-        return result
-
-    def comoment(self) -> Floats:
-        """Sum w (x - mean)(x - mean)', as a new d x d array."""
-        sum_x = self._arrays.moments[SUM_X]
-        return add_outer(self._shifted_scatter(), sum_x, -sum_x / (self.weight or 1.0))
-
-    def second_moment(self) -> Floats:
-        """Sum w x x', as a new d x d array."""
-        sum_x, shift = self._arrays.moments[SUM_X], self._arrays.moments[SHIFT_X]
-        half = sum_x + 0.5 * self.weight * shift
-        return add_outer(add_outer(self._shifted_scatter(), shift, half), half, shift)
-
-    def cross_comoment(self) -> Floats:
-        """Sum w (x - mean_x)(y - mean_y)."""
-        share = self._arrays.totals[SUM_Y] / (self.weight or 1.0)
-        result: Floats = self._arrays.moments[CROSS] - share * self._arrays.moments[SUM_X]
-        return result
-
-    def cross_moment(self) -> Floats:
-        """Sum w x y."""
-        moments, totals = self._arrays.moments, self._arrays.totals
-        sum_y = totals[SUM_Y] + self.weight * totals[SHIFT_Y]
-        result: Floats = moments[CROSS] + moments[SUM_X] * totals[SHIFT_Y] + moments[SHIFT_X] * sum_y
-        return result
-
-    def _shifted_scatter(self) -> Floats:
-        """Sum w z z' over all rows, z = x - shift, full and symmetric."""
-        arrays, n = self._arrays, self._arrays.counts[N_BUFFERED]
-        result = np.empty((self.n_features, self.n_features))
-        kernel.symmetric_copy(arrays.scatter, result)
-        result += arrays.buffer[:n].T @ arrays.buffer[:n]
-        np.fill_diagonal(result, arrays.moments[SUM_XX])  # float64 whatever the storage
-        return result
 
     # -- the loss --------------------------------------------------------------------------------------
 
@@ -236,7 +165,8 @@ class Gram(Saving):
             raise ValueError("The summary is empty: absorb rows with positive weight first.")
         arrays, n = self._arrays, self._arrays.counts[N_BUFFERED]
         product = np.zeros(self.n_features)
-        if arrays.scatter.dtype == np.float32 or 8 * np.count_nonzero(theta) < len(theta):
+        exact = arrays.scatter.shape == (self.n_features, self.n_features) and arrays.scatter.dtype == np.float64
+        if not exact or 8 * np.count_nonzero(theta) < len(theta):
             kernel.add_scatter_product(arrays.scatter, theta, product)
         elif self.n_folded:
             product += blas.dsymv(1.0, arrays.scatter.T, theta, lower=1)
@@ -346,6 +276,36 @@ class Gram(Saving):
         result = Gram(len(index), self.dtype if dtype is None else dtype)
         selected(self._arrays, index, result._arrays)
         return result
+
+    def widened(self, n_features: int) -> "Gram":
+        """The summary of the same rows with columns of zeros appended, as a new object.
+
+        Equal to a summary of `n_features` columns that saw these rows with zeros in the columns that are new, bit for
+        bit while blocks are as long (up to 1031 columns, and from 1928 on).
+        """
+        return self.copy().grown(n_features, n_features)
+
+    def grown(self, n_features: int, room: int | None = None) -> "Gram":
+        """The same, but it takes over the storage of this one, which must not go on: for columns that come and come.
+
+        O(d) and a copy of the buffer, but for a copy of the co-moments whenever there are an eighth more columns.
+        """
+        d = check_positive_integer(n_features, "n_features")
+        if d < self.n_features:
+            raise ValueError(f"Cannot widen a summary of {self.n_features} features to {d}; select() leaves some out.")
+        room = room_for(self._arrays, d) if room is None else room
+        if room > len(self._arrays.scatter):
+            require_room(room, self.block_size, self.dtype)
+        result = Gram.__new__(Gram)
+        result._hold_rows = self._hold_rows
+        result._arrays = widened(self._arrays, d, room, block_rows(d, self._hold_rows))
+        return result
+
+    def trim(self) -> None:
+        """Let go of room for columns to come: BLAS called by address takes the matrix as it is."""
+        d, arrays = self.n_features, self._arrays
+        if len(arrays.scatter) > d:
+            self._arrays = arrays._replace(scatter=arrays.scatter[:d, :d].copy())
 
     def merge(self, other: "Gram") -> "Gram":
         """The summary of both streams, as a new object."""
