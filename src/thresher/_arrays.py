@@ -34,3 +34,7 @@ def read_only(array: Floats) -> Floats:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+# What kernels take for weights of one.
+NO_WEIGHTS = read_only(np.empty(0))

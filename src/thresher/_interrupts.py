@@ -1,9 +1,15 @@
 """Ctrl-C between blocks of rows, never inside one."""
 
 import signal
+import sys
 import threading
 from types import FrameType, TracebackType
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
+
+# The functions of the interpreter, where there are any behind those of the module, which turn every handler into an
+# enumeration and back: for a single row, that would take longer than most of what is done with it.
+_signals: Any = sys.modules.get("_signal", signal)
+_SIGINT = int(signal.SIGINT)
 
 
 class InterruptsDeferred:
@@ -32,10 +38,10 @@ class InterruptsDeferred:
         self._outer: InterruptsDeferred | None = None
         if threading.current_thread() is threading.main_thread():
             self._outer = InterruptsDeferred._outermost
-            handler = signal.getsignal(signal.SIGINT) if self._outer is None else None
+            handler = _signals.getsignal(_SIGINT) if self._outer is None else None
             if callable(handler):
                 self._handler = handler
-                signal.signal(signal.SIGINT, self._hold)
+                _signals.signal(_SIGINT, self._hold)
                 InterruptsDeferred._outermost = self
         self._holder._n_whole += self._whole
         return self
@@ -63,6 +69,6 @@ class InterruptsDeferred:
         self._holder._n_whole -= self._whole
         if self._handler is not None:
             InterruptsDeferred._outermost = None
-            signal.signal(signal.SIGINT, self._handler)
+            _signals.signal(_SIGINT, self._handler)
         if kind is None:
             self.check()

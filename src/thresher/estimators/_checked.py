@@ -1,8 +1,10 @@
 """What every estimator does before any state changes: checking parameters and rows, and failing cleanly."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from operator import attrgetter, is_
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,12 @@ from thresher._checks import check_range, check_rows, check_weights
 from thresher.estimators._plain import is_plain
 
 Floats = NDArray[np.float64]
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """What reads all parameters of an estimator at once."""
+    return attrgetter(*kind._parameter_constraints)
 
 
 class Checked(BaseEstimator):  # type: ignore[misc]
@@ -36,11 +44,15 @@ class Checked(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         """Validate the parameters, unless they are the very objects that were validated before."""
-        values = [getattr(self, name) for name in self._parameter_constraints]
+        values = self._parameters()
         checked = getattr(self, "_checked_parameters", [])
-        if len(checked) != len(values) or any(a is not b for a, b in zip(values, checked, strict=True)):
+        if len(checked) != len(values) or not all(map(is_, values, checked)):
             self._validate_params()
-            self._checked_parameters = values
+            self._checked_parameters = list(values)
+
+    def _parameters(self) -> tuple[Any, ...]:
+        """All parameters, in the order of their constraints."""
+        return _reader(cast(Any, type(self)))(self)
 
     def _forget_features(self, n_features: int) -> None:
         """Take columns by number, as scikit-learn does for arrays."""

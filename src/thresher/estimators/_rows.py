@@ -34,14 +34,8 @@ class RowStreaming(Streaming):
             rows, responses, weights = self._check(X, y, sample_weight, reset=first)
             if first:
                 self._start(self._new_summary(rows, responses))
-            self._adopt_parameters()
-            steps = self._rounds.steps_for(rows.shape[0], self.step_size, self.n_steps, self.n_warmup, self.round_size)
-        try:
-            self._rounds.absorb(rows, responses, weights, steps, self.n_warmup, self.round_size)
-        finally:  # an interrupt falls between blocks, and finished blocks count
-            self._publish()
-        self._warn_of_rises()
-        return self
+            steps = self._prepare(rows.shape[0])
+        return self._take(rows, responses, weights, steps)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, absorb all rows, then run rounds on their summary until it settles.
@@ -66,6 +60,25 @@ class RowStreaming(Streaming):
         """An empty summary for such rows."""
 
     # -- shared ------------------------------------------------------------------------------------------
+
+    def _prepare(self, n_rows: int) -> Any:
+        """The steps for the next rows; raises what can be raised before any state changes."""
+        self._adopt_parameters()
+        return self._steps(n_rows)
+
+    def _steps(self, n_rows: int) -> Any:
+        return self._rounds.inner.steps_for(n_rows, self.step_size, self.n_steps, self.n_warmup, self.round_size)
+
+    def _take(self, rows: Any, responses: Any, weights: Any, steps: Any, one: bool = False) -> Self:
+        """Absorb checked rows, with rounds of these steps; `one` if it is a single row of a Gram, dense, in float64."""
+        rounds = self._rounds
+        absorb = rounds.absorb_row if one else rounds.absorb
+        try:
+            absorb(rows, responses, weights, steps, self.n_warmup, self.round_size)
+        finally:  # an interrupt falls between blocks, and finished blocks count
+            self._publish()
+        self._warn_of_rises()
+        return self
 
     def _summarise(self, rows: Any, responses: Any, weights: Any) -> Any:
         """The summary of these rows."""

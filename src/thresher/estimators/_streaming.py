@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from numbers import Integral, Real
+from operator import is_
 from typing import Any, ClassVar, Self
 
 from sklearn.exceptions import ConvergenceWarning
@@ -98,9 +99,10 @@ class Streaming(Saving, Checked, ABC):
     def _publish(self) -> None:
         """Copy the state of the rounds into the fitted attributes."""
         self._publish_estimate()
-        self.step_size_ = self._rounds.last_step
-        self.n_rounds_ = self._rounds.n_rounds
-        self.n_samples_seen_ = self._rounds.n_seen
+        rounds = self._rounds.inner
+        self.step_size_ = rounds.last_step
+        self.n_rounds_ = rounds.n_rounds
+        self.n_samples_seen_ = rounds.n_seen
 
     def _start(self, summary: Any) -> None:
         """Begin with a summary and no estimate."""
@@ -133,14 +135,21 @@ class Streaming(Saving, Checked, ABC):
 
     def _adopt_parameters(self) -> None:
         """Let parameters that were set since the last call take effect, on the same summary and estimate."""
+        if self._as_adopted():
+            return
         problem = self._problem()
+        self._adopted = self._parameters()
         if problem != self._solved:
             self._solved = problem
             self._rounds = self._new_rounds().adopt(self._rounds)
 
+    def _as_adopted(self) -> bool:
+        """Whether the parameters are the very objects that took effect last."""
+        return all(map(is_, self._parameters(), self.__dict__.get("_adopted", (None,))))
+
     def _warn_of_rises(self) -> None:
         """Tell once that a step size of the user's choice raises the loss, and which would not."""
-        tallies = self._rounds.tallies
+        tallies = self._rounds.inner.tallies
         if self._warned or not (tallies["rises"] or tallies["overflows"]):
             return
         self._warned = True

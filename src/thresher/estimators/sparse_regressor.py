@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher._warnings import warn_caller
 from thresher.estimators._explaining import Explaining
+from thresher.estimators._growing import Growing
 from thresher.estimators._linear import SparseLinear
-from thresher.estimators._rows import RowStreaming
 from thresher.rounds.sparse import RULES
 from thresher.rounds.step_size import StepSize, safe_step
 from thresher.selection.criteria import Method
@@ -43,7 +43,7 @@ class _Problem(NamedTuple):
     patient: bool
 
 
-class SparseRegressor(Explaining, SparseLinear, RowStreaming):
+class SparseRegressor(Explaining, SparseLinear, Growing):
     r"""Linear regression with at most s nonzero coefficients, kept current while rows stream in.
 
     After every row it takes a few hard-thresholding steps towards
@@ -159,7 +159,7 @@ class SparseRegressor(Explaining, SparseLinear, RowStreaming):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RowStreaming._parameter_constraints,
+        **Growing._parameter_constraints,
         "sparsity": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "selection": [StrOptions(set(METHODS)), Method],
         "rule": [StrOptions({"auto", *RULES})],
@@ -170,7 +170,6 @@ class SparseRegressor(Explaining, SparseLinear, RowStreaming):
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
     }
     _summary_type = Gram
-    _growing = False  # whether columns may yet come, so that it is no mistake to ask for more features than there are
 
     def __init__(
         self,
@@ -265,23 +264,15 @@ class SparseRegressor(Explaining, SparseLinear, RowStreaming):
             chooser = self.__dict__.pop("_chooser_of_fit", None) or problem.method.chooser(self.n_warmup)
         return SelectingRounds(self.summary_, family, problem.size or 0, chooser)
 
-    def _widen(self, n_features: int) -> None:
-        """Append columns that were zero in every row so far; all that was learned stays. Not for groups."""
-        with self._unchanged_by_failure():
-            self._adopt_parameters()
-            rounds = self._rounds
-            size = rounds.size if self._solved.size is None else int(min(self.sparsity, n_features))
-            self._rounds = rounds.widened(n_features, size)
-            self.summary_ = self._rounds.summary
-            self._solved = self._problem()
-            self._forget_features(n_features)
-            self._publish()
-
     def _publish_estimate(self) -> None:
-        self.coef_ = self._rounds.coef.flatten()
-        self.intercept_ = float(np.squeeze(self._rounds.intercept)) if self.fit_intercept else 0.0
+        rounds = self._rounds.inner
+        self.coef_ = rounds.coef.flatten()
+        intercept = rounds.intercept if self.fit_intercept else 0.0
+        self.intercept_ = float(intercept[0] if isinstance(intercept, np.ndarray) else intercept)
         self.sparsity_ = self._rounds.size
-        self.milestones_ = list(self._rounds.milestones)
+        passed, shown = self._rounds.milestones, self.__dict__.get("milestones_", [])
+        if len(passed) != len(shown) or passed[-1:] != shown[-1:]:
+            self.milestones_ = list(passed)
         self.__dict__.pop("selection_", None)
         if self._rounds.selection is not None:
             self.selection_ = self._rounds.selection

@@ -6,22 +6,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher._arrays import padded
+from thresher._arrays import NO_WEIGHTS, padded, read_only
 from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
 from thresher.kernels import sparse_round, sparse_stream
 from thresher.kernels.certificate import LAST_STEP, SPARE
 from thresher.kernels.factor import Factor
 from thresher.kernels.problem import HARD, PURSUIT, RECIPROCAL, Problem
-from thresher.kernels.sparse_round import (
-    N_CERTIFIED,
-    N_LEAPS,
-    N_MOVED,
-    N_OVERFLOWS,
-    N_RISES,
-    N_STEPS,
-    N_TALLIES,
-)
+from thresher.kernels.sparse_round import N_TALLIES
 from thresher.kernels.step import N_SLOT_ROWS
 from thresher.kernels.working_set import OUTSIDE, SIZE, STALE, WorkingSet
 from thresher.rounds.progress import Progress
@@ -30,6 +22,9 @@ from thresher.sparsity.cardinality import Cardinality
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
+
+# What is counted, in the order of the kernels' array.
+TALLIES = ("steps", "certified", "moved_references", "rises", "overflows", "leaps")
 
 RULES = {"hard": HARD, "pursuit": PURSUIT, "reciprocal": RECIPROCAL}
 
@@ -148,15 +143,7 @@ class SparseRounds(Progress):
     @property
     def tallies(self) -> dict[str, int]:
         """How the steps went."""
-        places = {
-            "steps": N_STEPS,
-            "certified": N_CERTIFIED,
-            "moved_references": N_MOVED,
-            "rises": N_RISES,
-            "overflows": N_OVERFLOWS,
-            "leaps": N_LEAPS,
-        }
-        return {name: int(self._tallies[place]) for name, place in places.items()}
+        return dict(zip(TALLIES, self._tallies.tolist(), strict=True))
 
     def absorb(
         self,
@@ -175,6 +162,14 @@ class SparseRounds(Progress):
                 self.follow_fold(self.gram.fold_if_full())
                 interrupts.check()
         return self
+
+    def absorb_row(
+        self, row: Floats, y: Floats, weight: Floats | None, steps: Floats, n_warmup: int, round_size: int
+    ) -> None:
+        """`absorb` for one dense row in float64, within a block that holds interrupts back."""
+        block = read_only(row), read_only(y), NO_WEIGHTS if weight is None else read_only(weight)
+        self.run_block(block, steps, n_warmup, round_size)
+        self.follow_fold(self.gram.fold_if_full())
 
     def run_block(
         self, block: tuple[Floats, Floats, Floats], steps: Floats, n_warmup: int = 0, round_size: int = 1

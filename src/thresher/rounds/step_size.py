@@ -28,10 +28,10 @@ def step_table(step_size: StepSize, first_round: int, n_rounds: int, n_steps: St
     A callable is asked for eta_{t,k} of rounds t = first_round, ... (counted from one) and steps k = 0, ..., K - 1.
     """
     n_steps = MOST_STEPS if isinstance(n_steps, str) else n_steps
-    if isinstance(step_size, str):
-        return np.full((1, n_steps), CERTIFIED)
     if not callable(step_size):
-        return np.full((1, n_steps), float(step_size))
+        table = np.empty((1, n_steps))
+        table[0] = CERTIFIED if isinstance(step_size, str) else float(step_size)
+        return table
     table = np.empty((max(n_rounds, 1), n_steps))
     for t in range(n_rounds):
         for k in range(n_steps):

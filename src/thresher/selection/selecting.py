@@ -105,11 +105,11 @@ class SelectingRounds:
                     self._pass_milestone()
                 if start == stop:
                     return self
-                end = min(stop, start + self._until_due(n_warmup, round_size))
+                end = min(stop, start + self._until_due(n_warmup, round_size)) if stop > start + 1 else stop
                 before = self.inner.n_seen
                 try:
                     self.inner.absorb(
-                        *_cut(samples, start, end),
+                        *(_cut(samples, start, end) if end - start < stop else samples),
                         steps[self.inner.n_rounds - first :] if len(steps) > 1 else steps,
                         n_warmup,
                         round_size,
@@ -117,14 +117,28 @@ class SelectingRounds:
                 finally:  # an interrupt leaves part of the samples out
                     end = start + self.inner.n_seen - before
                     self.summary = getattr(self.inner, "summary", self.summary)  # a matrix may have grown
-                    if self.chooser is not None and end > start:
+                    if self.chooser is not None and self.chooser.watches and end > start:
                         with InterruptsDeferred(whole=True):
                             self.chooser.absorb(self.summary, *_cut(samples, start, end))
                 start = end
 
+    def absorb_row(self, *data: Any) -> Self:
+        """Absorb one row, as `absorb` does, without what only many rows need."""
+        *row, steps, n_warmup, round_size = data
+        if self.chooser is not None and self.chooser.watches:
+            return self.absorb(*data)
+        with InterruptsDeferred():
+            if self._due(n_warmup):
+                self._pass_milestone()
+            self.inner.absorb_row(*row, steps, n_warmup, round_size)
+            if self._due(n_warmup):
+                self._pass_milestone()
+        return self
+
     def _due(self, n_warmup: int) -> bool:
         n_seen = self.inner.n_seen
-        return bool(n_seen >= max(self._next, n_warmup) and (self.inner.n_pending == 0 or n_seen == n_warmup))
+        due = n_seen >= self._next and n_seen >= n_warmup
+        return bool(due and (self.inner.n_pending == 0 or n_seen == n_warmup))
 
     def _until_due(self, n_warmup: int, round_size: int | None) -> int:
         """Samples until the next milestone, or until the next round if their sizes change on the way."""

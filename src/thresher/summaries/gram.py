@@ -8,7 +8,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.linalg import blas
 
-from thresher._arrays import read_only
+from thresher._arrays import NO_WEIGHTS, read_only
 from thresher._checks import check_coef, check_features, check_positive_integer, check_rows
 from thresher._interrupts import InterruptsDeferred
 from thresher.checkpoint import Saving
@@ -217,7 +217,7 @@ class Gram(Moments, Saving):
             yield (
                 read_only(np.ascontiguousarray(rows, np.float64)),
                 read_only(y[piece]),
-                read_only(np.empty(0) if weights is None else weights[piece]),
+                NO_WEIGHTS if weights is None else read_only(weights[piece]),
             )
             start = piece.stop
 
