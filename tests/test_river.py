@@ -1,10 +1,12 @@
 """thresher.river. The truth is the core estimator on a matrix with zeros wherever a dictionary has no entry."""
 
 import copy
+import doctest
 import pickle
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -536,6 +538,13 @@ def test_one_hot_levels_and_many_rows_in_a_pipeline():
     chained.learn_many(X, X["b"] * 2.0)
     assert set(chained["SparseRegressor"].weights) == {"b"}
     assert chained.predict_many(X).shape == (300,)
+
+
+def test_the_guide_prints_what_it_says():
+    guide = Path(__file__).parents[1] / "docs" / "river.md"
+    failed, tried = doctest.testfile(str(guide), module_relative=False)
+    assert tried > 10
+    assert failed == 0
 
 
 def test_without_river_the_error_says_what_to_install():

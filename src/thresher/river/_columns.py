@@ -3,6 +3,7 @@
 import math
 import struct
 from collections.abc import Hashable, Mapping
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ class Columns:
 
     def __init__(self) -> None:
         self.names: list[Name] = []
+        self.texts = True  # whether all names are
         self._places: dict[Name, int] = {}
         self._last = self._layout([])
 
@@ -48,6 +50,7 @@ class Columns:
         """Give features a column each, from the first one that is free."""
         first = len(self.names)
         self.names.extend(new)
+        self.texts = self.texts and all(isinstance(name, str) for name in new)
         self._places.update(zip(new, range(first, first + len(new)), strict=True))
 
     def cut(self, n_columns: int) -> None:
@@ -55,6 +58,7 @@ class Columns:
         for name in self.names[n_columns:]:
             del self._places[name]
         del self.names[n_columns:]
+        self.texts = all(isinstance(name, str) for name in self.names)
 
     def row(self, x: Mapping[Name, Any], dtype: np.dtype[Any]) -> tuple[Floats, list[Name]]:
         """A dictionary as a row of all features including its new ones, and those; nothing is changed.
@@ -97,11 +101,12 @@ class Columns:
         return self._last
 
     def _layout(self, keys: list[Name]) -> Layout:
-        known = self._places
-        new = in_order([key for key in keys if key not in known])
-        if new:
-            known = known | dict(zip(new, range(len(known), len(known) + len(new)), strict=True))
-        places = np.fromiter(map(known.__getitem__, keys), np.intp, len(keys))
+        places = np.fromiter(map(self._places.get, keys, repeat(-1)), np.intp, len(keys))
+        missing = np.flatnonzero(places < 0).tolist()
+        new = in_order([keys[i] for i in missing])
+        to_come = dict(zip(new, range(len(self.names), len(self.names) + len(new)), strict=True))
+        for i in missing:
+            places[i] = to_come[keys[i]]
         order = np.argsort(places) if len(keys) and places.max() == len(keys) - 1 else None
         return Layout(keys, new, places, order, struct.Struct(f"{len(keys)}d"))
 

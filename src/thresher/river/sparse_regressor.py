@@ -154,7 +154,7 @@ class SparseRegressor(base.MiniBatchRegressor):
     def _nonzero(self) -> dict[Name, float]:
         coef: Floats | None = getattr(self._model, "coef_", None)
         if coef is not None and coef is not self._shown:  # every row makes new ones
-            names, kept = self._columns.names, np.flatnonzero(coef)
+            names, kept = self._columns.names, coef.nonzero()[0]
             self._weights = {names[j]: value for j, value in zip(kept.tolist(), coef[kept].tolist(), strict=True)}
             self._shown = coef
         return self._weights
@@ -259,7 +259,7 @@ class SparseRegressor(base.MiniBatchRegressor):
         finally:  # an interrupt may come when the columns, or the rows too, are taken
             if self._extent() == state:
                 self._columns.cut(n_names)
-            if all(isinstance(name, str) for name in self._columns.names) and self._columns.names:
+            if self._columns.texts and self._columns.names:
                 self._model.feature_names_in_ = np.array(self._columns.names, object)
 
 

@@ -29,15 +29,16 @@ TALLIES = ("steps", "certified", "moved_references", "rises", "overflows", "leap
 RULES = {"hard": HARD, "pursuit": PURSUIT, "reciprocal": RECIPROCAL}
 
 
-def _room(gram: Gram, sparsity: int) -> int:
-    """How many features a working set holds, which must fit into memory."""
-    capacity = -(-min(2 * sparsity + SPARE, gram.n_features) // 8) * 8  # whole vector registers
+def _capacity(sparsity: int, n_features: int) -> int:
+    """How many features a working set holds: whole vector registers of them."""
+    return -(-min(2 * sparsity + SPARE, n_features) // 8) * 8
+
+
+def _require_room(capacity: int, block: int, sparsity: int) -> None:
+    """Raise MemoryError if a working set would not fit."""
     require_bytes(
-        8 * capacity * (capacity + len(gram.arrays.buffer)),
-        f"A working set for sparsity {sparsity}",
-        "Use a smaller sparsity.",
+        8 * capacity * (capacity + block), f"A working set for sparsity {sparsity}", "Use a smaller sparsity."
     )
-    return capacity
 
 
 def _load_zeros(work: WorkingSet, first: int, n_wanted: int) -> None:
@@ -89,7 +90,8 @@ class SparseRounds(Progress):
         if sparsity != 0:
             Cardinality(sparsity)  # checks it
         d = gram.n_features
-        capacity, block = _room(gram, sparsity), len(gram.arrays.buffer)
+        capacity, block = _capacity(sparsity, d), len(gram.arrays.buffer)
+        _require_room(capacity, block, sparsity)
         self.gram = gram
         self.problem = Problem(
             int(sparsity), bool(centred), bool(standardized), float(caution), RULES[rule], bool(patient)
@@ -277,8 +279,10 @@ class SparseRounds(Progress):
         appended. These rounds must not go on, for what does not depend on the columns is shared. O(d + s^2).
         """
         result = copy(self)
-        d, capacity, block = gram.n_features, _room(gram, sparsity), len(gram.arrays.buffer)
-        work, factor = self._work, self._factor
+        d, block = gram.n_features, len(gram.arrays.buffer)
+        work, factor, capacity = self._work, self._factor, _capacity(sparsity, d)
+        if capacity > len(work.features):
+            _require_room(capacity, block, sparsity)
         room = capacity if self.problem.rule == PURSUIT else 0
         result.gram, result.problem = gram, self.problem._replace(sparsity=int(sparsity))
         result.coef, result._held = padded(self.coef, d), padded(self._held, d)
