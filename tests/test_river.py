@@ -218,6 +218,13 @@ def test_predictions_of_many_rows():
     expected = [model.predict_one({k: v for k, v in x.items() if k != names[9]}) for x in rows[::2]]
     np.testing.assert_array_equal(predicted.to_numpy(), expected)
     assert isinstance(model.predict_many(pl.from_pandas(query)), pl.Series)
+    # What has no coefficient may be anything; what has one is checked.
+    kept = next(iter(model.weights))
+    np.testing.assert_array_equal(model.predict_many(query.assign(unknown="text")), predicted)
+    for value, message in (("text", "is 'text', which is not a number"), (np.nan, "contains NaN")):
+        with pytest.raises(ValueError, match=f"Feature {kept!r} {message}"):
+            model.predict_many(query.assign(**{kept: value}))
+    assert model.predict_many(pd.DataFrame({"unknown": ["a", "b"]})).tolist() == [model.intercept] * 2
 
 
 def test_many_rows_before_learning_and_no_rows():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from river import base
 from river.utils.dataframe import to_native_series
 
-from thresher._checks import LARGEST, check_range, check_rows, check_weights
+from thresher._checks import LARGEST, check_finite, check_range, check_rows, check_weights
 from thresher.estimators.sparse_regressor import SparseRegressor as Model
 from thresher.river._columns import Columns, Name, check_number
 from thresher.river._frames import named_numbers
@@ -225,13 +225,15 @@ class SparseRegressor(base.MiniBatchRegressor):
         self._learn(rows, new, responses, weights)
 
     def predict_many(self, X: Any) -> Any:
-        """The predicted responses of the rows of a data frame, as a series of the same kind."""
-        frame, names, matrix = named_numbers(X)
+        """The predicted responses of the rows of a data frame, as a series of the same kind; see ``predict_one``."""
+        weights = self._nonzero()
+        frame, names, matrix = named_numbers(X, weights)
+        columns = dict(zip(names, matrix.T, strict=True))
         total = np.full(len(matrix), self.intercept)
-        places = {name: j for j, name in enumerate(names)}
-        for name, weight in self._nonzero().items():  # in the order of predict_one, so to the same bits
-            if name in places:
-                total += weight * matrix[:, places[name]]
+        for name, weight in weights.items():  # in the order of predict_one, so to the same bits
+            if name in columns:
+                check_finite(columns[name], f"Feature {name!r}")
+                total += weight * columns[name]
         return to_native_series(total, name=self._y_name, like=frame)
 
     # -- shared ------------------------------------------------------------------------------------------

@@ -280,8 +280,8 @@ class Gram(Moments, Saving):
     def widened(self, n_features: int) -> "Gram":
         """The summary of the same rows with columns of zeros appended, as a new object.
 
-        Equal to a summary of `n_features` columns that saw these rows with zeros in the columns that are new, bit for
-        bit while blocks are as long (up to 1031 columns, and from 1928 on).
+        Equal to a summary of `n_features` columns that saw these rows with zeros in the columns that are new, to the
+        rounding of sums that are added in another order: blocks are longer where there are more than 1031 columns.
         """
         return self.copy().grown(n_features, n_features)
 
