@@ -1,0 +1,151 @@
+"""Learn polynomial differential equations from noisy samples, in one pass and constant memory.
+
+With dx/dt = f(x) and a smooth phi that vanishes at both ends of a window, integration by parts gives
+
+    - integral phi'(t) x(t) dt = integral phi(t) f(x(t)) dt,
+
+so that no sample has to be differentiated (Schaeffer and McCalla, 2017; Messenger and Bortz, 2021). Every window of
+samples becomes one row: the left side is the response, and the features are the monomials of x averaged with phi.
+
+Windows do not overlap, so rows have independent noise and an information criterion counts them rightly. They are short
+on purpose. Monomials of noisy samples are noisy features, and least squares on noisy features is biased; in a short
+window the noise of the response, of order 1 / length, hides what that bias would add to the equations.
+"""
+
+import pickle
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+from scipy.special import gammaln
+
+from thresher import Ebic, SparseRegressor
+
+# Three or ten equations are chosen at once, each from dozens of terms, and none may have one too many. The default of
+# 0.5 lets a false term into one equation in twenty; 1.0 is the value for which Chen and Chen (2008) prove consistency
+# however many terms there are.
+GAMMA = 1.0
+
+
+@dataclass
+class Equation:
+    """One right-hand side: the terms found and their coefficients."""
+
+    terms: list[tuple[int, ...]]
+    coef: np.ndarray
+
+    def as_dict(self):
+        return dict(zip(self.terms, self.coef, strict=True))
+
+
+@dataclass
+class Verdict:
+    """How far equations are from the true ones."""
+
+    right: int  # equations with all true terms and no other
+    missing: int
+    false: int
+    error: float  # the largest relative error of a true coefficient; 1 if its term is missing
+    exact: bool
+
+
+def judge(equations, truth):
+    """Compare equations with the true ones, term by term."""
+    pairs = [(equation.as_dict(), true) for equation, true in zip(equations, truth, strict=True)]
+    right = sum(set(found) == set(true) for found, true in pairs)
+    missing = sum(len(set(true) - set(found)) for found, true in pairs)
+    false = sum(len(set(found) - set(true)) for found, true in pairs)
+    error = max(abs(found.get(term, 0.0) / value - 1.0) for found, true in pairs for term, value in true.items())
+    return Verdict(right, missing, false, error, missing + false == 0)
+
+
+class Library:
+    """All monomials in n variables up to a degree; (0, 0, 2) is x0^2 x2, and () is the constant."""
+
+    def __init__(self, n_variables, degree):
+        sizes = range(degree + 1)
+        self.terms = [term for k in sizes for term in combinations_with_replacement(range(n_variables), k)]
+
+    def __call__(self, X):
+        """The monomials along the last axis. Each is one of a lower degree times one variable."""
+        values = {(): np.ones(X.shape[:-1])}
+        for term in self.terms[1:]:
+            values[term] = values[term[:-1]] * X[..., term[-1]]
+        return np.stack([values[term] for term in self.terms], axis=-1)
+
+
+def bump(length, dt, power=4):
+    """Weights of phi = (1 - u^2)^power and of -phi' at the samples of a window, u from -1 to 1.
+
+    They are scaled so that the sums, like the integrals, are exact for constants and for straight lines.
+    """
+    u = 2.0 * np.arange(length) / length - 1.0  # the right end belongs to the next window; both weights are zero there
+    phi = (1.0 - u**2) ** power
+    minus_slope = u * (1.0 - u**2) ** (power - 1)
+    return phi / phi.sum(), minus_slope / (minus_slope @ (u * length * dt / 2.0))
+
+
+class Dynamics:
+    """One `SparseRegressor` for each variable, fed with one row for each window of samples."""
+
+    def __init__(self, n_variables, degree, dt, window):
+        self.library = Library(n_variables, degree)
+        self.window = window
+        self.phi, self.minus_slope = bump(window, dt)
+        # The constant is a term like any other, to be found or not, so it is a column and there is no intercept.
+        self.models = [SparseRegressor(selection=Ebic(GAMMA), fit_intercept=False) for _ in range(n_variables)]
+        self.waiting = np.empty((0, n_variables))  # less than a window
+
+    def rows(self, samples):
+        """Features and responses of the windows in a block of samples, a whole number of them."""
+        windows = samples.reshape(-1, self.window, samples.shape[1])
+        features = np.einsum("w,nwk->nk", self.phi, self.library(windows))
+        return features, np.einsum("w,nwj->nj", self.minus_slope, windows)
+
+    def feed(self, samples, block=500):
+        """Absorb samples, as many as there are; `block` windows at a time."""
+        samples = np.concatenate([self.waiting, samples])
+        whole = len(samples) // self.window * self.window
+        for start in range(0, whole, block * self.window):
+            features, rates = self.rows(samples[start : min(start + block * self.window, whole)])
+            for model, rate in zip(self.models, rates.T, strict=True):
+                model.partial_fit(features, rate)
+        self.waiting = samples[whole:].copy()
+        return self
+
+    def equations(self):
+        """The equations by all samples so far."""
+        found = [eliminate(model.summary_, model.support_) for model in self.models]
+        return [Equation([self.library.terms[i] for i in kept], coef) for kept, coef in found]
+
+    def state_bytes(self):
+        """What is kept of the stream: the co-moments alone, and everything, as it would be stored."""
+        moments = sum(array.nbytes for model in self.models for array in model.summary_.arrays)
+        return moments, len(pickle.dumps((self.models, self.waiting)))
+
+
+def eliminate(summary, support, gamma=GAMMA):
+    """Drop terms while that improves the criterion that `SparseRegressor` goes by, from the summary alone.
+
+    Forward selection never takes a feature back. Monomials are so alike that its first picks are often wrong ones,
+    which the right ones make superfluous later; they are dropped here, each time the one that costs least. Returns the
+    best of the supports on the way, by n log(RSS / n) + k log n + 2 gamma log C(d, k), with least squares on it.
+    """
+    d, n = summary.n_features, summary.weight
+    total = 2.0 * n * summary.loss(np.zeros(d))
+    kept, best = [int(j) for j in support], None
+    while True:
+        moments, cross = summary.normal_equations(kept, centred=False)
+        scale = np.sqrt(np.diag(moments))
+        inverse = np.linalg.inv(moments / np.outer(scale, scale))
+        coef = inverse @ (cross / scale)
+        rss = total - coef @ (cross / scale)
+        k = len(kept)
+        value = (
+            n * np.log(rss / n) + k * np.log(n) + 2.0 * gamma * (gammaln(d + 1) - gammaln(k + 1) - gammaln(d - k + 1))
+        )
+        if best is None or value < best[0]:
+            best = value, list(kept), coef / scale
+        if k == 1:
+            return best[1:]
+        del kept[int(np.argmin(coef**2 / np.diag(inverse)))]  # what the residual sum of squares would rise by
