@@ -6,11 +6,11 @@ from scipy.integrate import solve_ivp
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from dynamics import CHECKPOINTS, OURS, SMOOTHED, WEAK, find
+from dynamics import CHECKPOINTS, DEFAULT, OURS, SMOOTHED, WEAK, find
 from dynamics_learner import Library
 from dynamics_systems import NOISES, observe
 
-COLOURS = {OURS: "#0b62a4", SMOOTHED: "#d95f02", WEAK: "#8c8c8c"}
+COLOURS = {OURS: "#0b62a4", DEFAULT: "#c9c9c9", SMOOTHED: "#d95f02", WEAK: "#e6b422"}
 
 
 def integrate(system, equations, begin, duration):
@@ -51,18 +51,19 @@ def draw_history(axes, system, path):
 def draw_terms(axes, system, clean, noise, seed):
     terms = Library(len(system.names), system.degree).terms
     found = find(OURS, system, observe(clean, noise, seed), noise)
-    wanted = [(terms.index(term), i) for i, true in enumerate(system.truth) for term in true]
-    got = [(terms.index(term), i) for i, equation in enumerate(found) for term in equation.terms]
+    places = {term: k if k else -3 for k, term in enumerate(terms)}  # the constant stands apart
+    wanted = [(places[term], i) for i, true in enumerate(system.truth) for term in true]
+    got = [(places[term], i) for i, equation in enumerate(found) for term in equation.terms]
     axes.plot(*np.transpose(wanted), "o", color="none", markeredgecolor="black", markersize=10, label="true")
     axes.plot(*np.transpose(got), "o", color=COLOURS[OURS], markersize=5, label="found")
     n = len(system.names)
-    for edge in (0.5, n + 0.5):
+    for edge in (-1.0, n + 0.5):
         axes.axvline(edge, color="#cccccc", linewidth=0.8, zorder=0)
-    axes.set_xticks([0, (n + 1) / 2, (n + len(terms)) / 2], ["1", "linear", "products of two"])
+    axes.set_xticks([-3, (n + 1) / 2, (n + len(terms)) / 2], ["1", "linear", "products of two"])
     axes.set_yticks(range(n), [f"d{name}/dt" for name in system.names])
     axes.tick_params(length=0)
-    axes.set(xlim=(-1.5, len(terms)), ylim=(n - 0.5, -1.8))
-    axes.set_title(f"{system.name}, {noise:.0%} noise: {len(wanted)} true terms of {n * len(terms)}")
+    axes.set(xlim=(-5, len(terms) + 1), ylim=(n - 0.5, -1.8))
+    axes.set_title(f"{system.name}, 1 % noise: {len(wanted)} true terms of {n * len(terms)}")
     axes.legend(loc="upper right", frameon=False, ncols=2)
 
 
@@ -78,18 +79,18 @@ def draw_shares(axes, systems, results):
                     for r in results
                     if (r["system"], r["noise"], r["method"]) == (system.name, noise, method)
                 ]
-                place = s * (len(noises) + 0.7) + k + 0.27 * (m - (len(names) - 1) / 2)
+                place = s * (len(noises) + 0.7) + k + 0.22 * (m - (len(names) - 1) / 2)
                 label = method if s == k == 0 else None
-                axes.bar(place, sum(part), 0.24, color=COLOURS[method], label=label)
+                axes.bar(place, sum(part), 0.2, color=COLOURS[method], label=label)
                 axes.text(place, sum(part) + 0.12, str(sum(part)), ha="center", fontsize=8)
     places = [s * (len(noises) + 0.7) + k for s in range(len(systems)) for k in range(len(noises))]
-    axes.set_xticks(places, [f"{noise:.1%}".replace(".0", "") for _ in systems for noise in noises])
+    axes.set_xticks(places, [f"{100 * noise:g} %" for _ in systems for noise in noises])
     most = len(part)
     for s, system in enumerate(systems):
         axes.text(s * (len(noises) + 0.7) + (len(noises) - 1) / 2, -0.2 * most, system.name, ha="center")
-    axes.set(ylim=(0, 1.45 * most), ylabel=f"streams, of {most}", title="All terms found and no other, by noise")
+    axes.set(ylim=(0, 1.35 * most), ylabel=f"streams, of {most}", title="All terms found and no other, by noise")
     axes.set_yticks(range(0, most + 1, max(most // 5, 1)))
-    axes.legend(loc="upper center", frameon=False, ncols=1)
+    axes.legend(loc="upper center", frameon=False, ncols=2)
 
 
 def draw(systems, clean, results, path, file):

@@ -31,6 +31,10 @@ SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # thresholds for normalised colum
 ALPHAS = (1e-10, 0.05)  # the ridge; 0.05 is PySINDy's default
 
 
+# As PySINDy has it, with its smoothing.
+DEFAULTS = {"kind": "smoothed", "window": 11, "alpha": 0.05, "normalize": False, "threshold": 0.1}
+
+
 def prepare(system, samples, kind, window):
     """The library and the rates, reduced to an upper triangle and what belongs to it.
 
@@ -91,13 +95,15 @@ def best_setting(system, noise, clean, kind):
 
 def tuned(system, noise, kind):
     """The saved setting, or None."""
+    if kind == "default":
+        return DEFAULTS
     return json.loads(TUNED.read_text()).get(f"{system.name} {noise:g} {kind}") if TUNED.exists() else None
 
 
 def stlsq(system, samples, noise, kind):
     """The equations by STLSQ at its best for this noise level."""
     setting = tuned(system, noise, kind)
-    return threshold(system, prepare(system, samples, kind, setting["window"]), setting)
+    return threshold(system, prepare(system, samples, setting["kind"], setting["window"]), setting)
 
 
 def main():
