@@ -3,8 +3,8 @@
 Streams of Lorenz (56 monomials) and Lorenz-96 (66) with measurement noise go through `SparseRegressor`, one for each
 variable. Prints the equations found beside the true ones and those of PySINDy's STLSQ (if PySINDy is there), how often
 they are exact over ten streams and four noise levels, and what is kept in memory. Writes docs/benchmarks/dynamics.csv
-and dynamics.png. A few minutes; --quick takes two streams, a quarter as long, of one noise level, some 20 seconds, and writes
-nothing unless told where.
+and dynamics.png. A few minutes; --quick takes two streams of one noise level, a quarter as long, some 20 seconds, and
+writes nothing unless told where.
 
     pip install . matplotlib pysindy==2.1.0
     python examples/dynamics.py
