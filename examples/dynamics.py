@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from dynamics_learner import Dynamics, judge
 from dynamics_stlsq import pysindy, stlsq, tuned
-from dynamics_systems import NOISES, lorenz, lorenz96, observe, trajectories
+from dynamics_systems import NOISES, in_units, lorenz, lorenz96, observe, trajectories
 
 SEEDS = range(10)
 OURS, DEFAULT, SMOOTHED, WEAK = "SparseRegressor", "STLSQ, defaults", "STLSQ, smoothed, tuned", "STLSQ, weak, tuned"
@@ -32,9 +32,10 @@ def learner(system):
 
 
 def methods(system, noises):
-    """What there is to compare: ours, and STLSQ if PySINDy and its settings for these noise levels are there."""
-    ready = pysindy is not None and all(tuned(system, noise, kind) for noise in noises for kind in KINDS.values())
-    return [OURS, *KINDS] if ready else [OURS]
+    """What there is to compare: ours, and STLSQ if PySINDy is there, with settings for these noise levels."""
+    if pysindy is None:
+        return [OURS]
+    return [OURS, *(name for name, kind in KINDS.items() if all(tuned(system, noise, kind) for noise in noises))]
 
 
 def find(method, system, samples, noise):
@@ -165,6 +166,8 @@ def main():
         clean[system.name] = trajectories(system, seeds, duration)
         results += study(system, noises, seeds, clean[system.name])
         print_equations(system, 0.01, seeds[0], clean[system.name][0])
+    # The same streams in centimetres instead of metres, so to speak.
+    results += study(in_units(systems[0], 100.0), (0.01,), seeds, 100.0 * clean[systems[0].name])
     print_table(results)
 
     system = systems[0]

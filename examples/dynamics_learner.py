@@ -66,12 +66,17 @@ class Library:
         sizes = range(degree + 1)
         self.terms = [term for k in sizes for term in combinations_with_replacement(range(n_variables), k)]
 
-    def __call__(self, X):
-        """The monomials along the last axis. Each is one of a lower degree times one variable."""
+    def monomials(self, X):
+        """One array for each term, from variables along the last axis: a term of lower degree times a variable."""
+        variables = [np.ascontiguousarray(X[..., j]) for j in range(X.shape[-1])]
         values = {(): np.ones(X.shape[:-1])}
         for term in self.terms[1:]:
-            values[term] = values[term[:-1]] * X[..., term[-1]]
-        return np.stack([values[term] for term in self.terms], axis=-1)
+            values[term] = values[term[:-1]] * variables[term[-1]]
+        return list(values.values())
+
+    def __call__(self, X):
+        """The monomials along the last axis."""
+        return np.stack(self.monomials(X), axis=-1)
 
 
 def bump(length, dt, power=4):
@@ -99,10 +104,10 @@ class Dynamics:
     def rows(self, samples):
         """Features and responses of the windows in a block of samples, a whole number of them."""
         windows = samples.reshape(-1, self.window, samples.shape[1])
-        features = np.einsum("w,nwk->nk", self.phi, self.library(windows))
-        return features, np.einsum("w,nwj->nj", self.minus_slope, windows)
+        features = np.stack([values @ self.phi for values in self.library.monomials(windows)], axis=-1)
+        return features, self.minus_slope @ windows
 
-    def feed(self, samples, block=500):
+    def feed(self, samples, block=100):
         """Absorb samples, as many as there are; `block` windows at a time."""
         samples = np.concatenate([self.waiting, samples])
         whole = len(samples) // self.window * self.window

@@ -82,7 +82,7 @@ def draw_shares(axes, systems, results):
                 place = s * (len(noises) + 0.7) + k + 0.22 * (m - (len(names) - 1) / 2)
                 label = method if s == k == 0 else None
                 axes.bar(place, sum(part), 0.2, color=COLOURS[method], label=label)
-                axes.text(place, sum(part) + 0.12, str(sum(part)), ha="center", fontsize=8)
+                axes.text(place, sum(part) + 0.12, str(sum(part)), ha="center", fontsize=6.5)
     places = [s * (len(noises) + 0.7) + k for s in range(len(systems)) for k in range(len(noises))]
     axes.set_xticks(places, [f"{100 * noise:g} %" for _ in systems for noise in noises])
     most = len(part)

@@ -1,7 +1,7 @@
 """Two chaotic systems with known equations, and noisy samples of them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -49,6 +49,18 @@ def lorenz96(n=10, forcing=8.0):
     truth = [{(): forcing, (i,): -1.0, pair(i + 1, i - 1): 1.0, pair(i - 2, i - 1): -1.0} for i in range(n)]
     names = [f"x{i}" for i in range(n)]
     return System("Lorenz-96", names, rate, truth, 2, 0.005, 20, 400.0, np.full(n, 2.0), 4.0)
+
+
+def in_units(system, scale):
+    """The same system, its variables `scale` times as large: a term of degree k has scale^(1 - k) its coefficient."""
+    truth = [{term: value * scale ** (1 - len(term)) for term, value in true.items()} for true in system.truth]
+    centre, spread = scale * system.centre, scale * system.spread
+
+    def rate(u):
+        return scale * system.rate(u / scale)
+
+    name = f"{system.name}, {scale:g} times as large"
+    return replace(system, name=name, rate=rate, truth=truth, centre=centre, spread=spread)
 
 
 def trajectories(system, seeds, duration=None):

@@ -42,6 +42,16 @@ class TestDynamics:
         }
         assert found[2] == {(2,): pytest.approx(-8.0 / 3.0, rel=0.02), (0, 1): pytest.approx(1.0, rel=0.02)}
 
+    def test_other_units_have_other_coefficients(self):
+        from dynamics_systems import in_units, lorenz
+
+        # z' = z / 10 and so on: dz'/dt = (x y - 8/3 z) / 10 = 10 x' y' - 8/3 z'
+        system = in_units(lorenz(), 0.1)
+        assert system.truth[2] == {(2,): pytest.approx(-8.0 / 3.0), (0, 1): pytest.approx(10.0)}
+        np.testing.assert_allclose(
+            system.rate(np.array([0.1, 0.2, 0.3])), 0.1 * lorenz().rate(np.array([1.0, 2.0, 3.0]))
+        )
+
     def test_memory_does_not_grow_with_the_stream(self):
         from dynamics_learner import Dynamics
 
