@@ -18,7 +18,9 @@ def integrate(system, equations, begin, duration):
     library = Library(len(system.names), system.degree)
     coef = np.array([[equation.as_dict().get(term, 0.0) for term in library.terms] for equation in equations])
     t = np.arange(0.0, duration, system.dt)
-    return solve_ivp(lambda _, u: coef @ library(u), (0.0, duration), begin, "DOP853", t, rtol=1e-8, atol=1e-8).y.T
+    return solve_ivp(
+        lambda _, u: coef @ library(u[None])[0], (0.0, duration), begin, "DOP853", t, rtol=1e-8, atol=1e-8
+    ).y.T
 
 
 def draw_attractor(axes, system, clean, noise, seed):
