@@ -57,23 +57,25 @@ def backward(X, y, order, centred):
     while left:
         without = [residual(X, y, [j for j in left if j != out], centred)[0] for out in left]
         gone.append(left.pop(int(np.argmin(without))))
-    order = gone[::-1]
-    return order, [residual(X, y, order[:k], centred)[0] for k in range(len(order) + 1)]
+    return gone[::-1]
 
 
 def both_ways(X, y, n_most, centred):
-    """Forward selection, or backward elimination of what it found if that has the lower BIC with gamma = 0.25."""
+    """Forward selection, or backward elimination from its best size if that has a lower BIC (gamma = 0.25)."""
     n, d = X.shape
-    paths = [forward(X, y, n_most, centred)]
-    paths.append(backward(X, y, paths[0][0], centred))
-    least = [
-        min(
+
+    def criterion(sums):
+        return [
             n * math.log(max(rss, 1e-300)) + k * math.log(n) + 0.5 * math.log(math.comb(d, k))
             for k, rss in enumerate(sums)
-        )
-        for _, sums in paths
-    ]
-    return paths[int(least[1] < least[0] - 1e-9 * n)]
+        ]
+
+    order, sums = forward(X, y, n_most, centred)
+    size = int(np.argmin(criterion(sums)))
+    other = backward(X, y, order[:size], centred) + order[size:]
+    other_sums = [residual(X, y, other[:k], centred)[0] for k in range(len(other) + 1)]
+    better = min(criterion(other_sums)) < min(criterion(sums)) - 1e-9 * n
+    return (other, other_sums) if better else (order, sums)
 
 
 @settings(max_examples=60)

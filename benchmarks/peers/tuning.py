@@ -32,7 +32,7 @@ def tune(problems=tuple(PROBLEMS), methods=None, path=PATH):
         for seed in TUNING_SEEDS:
             data = None
             for method in problem.methods.values():
-                if not method.grid or method.like or (method.slow and seed != TUNING_SEEDS[0]):
+                if len(method.settings()) == 1 or method.like or (method.slow and seed != TUNING_SEEDS[0]):
                     continue
                 if (methods and method.name not in methods) or tuned_on(problem, method) != problem.name:
                     continue
@@ -58,8 +58,8 @@ def best(scores, problem, method):
     """The setting of a method for a problem."""
     if method.like:
         return best(scores, problem, problem.methods[method.like])
-    if not method.grid:
-        return {}
+    if len(method.settings()) == 1:
+        return method.settings()[0]
     by_seed = scores[tuned_on(problem, method)][method.name].values()
     return min(method.settings(), key=lambda setting: sum(math.log(seed[json.dumps(setting)]) for seed in by_seed))
 
@@ -71,7 +71,7 @@ def tune_on(names=tuple(DATA_SETS), methods=None, path=PATH):
         data = DATA_SETS[name]()
         X, y, block = data.X[:TUNING_ROWS], data.y[:TUNING_ROWS], block_size(len(data.y))
         for method in METHODS.values():
-            if not method.real_grid or method.like or not takes_part(method, len(data.y)):
+            if len(method.settings(real=True)) == 1 or method.like or not takes_part(method, len(data.y)):
                 continue
             if methods and method.name not in methods:
                 continue
@@ -89,6 +89,6 @@ def best_on(scores, name, method):
     """The setting of a method for real data."""
     if method.like:
         return best_on(scores, name, METHODS[method.like])
-    if not method.real_grid:
-        return {}
+    if len(method.settings(real=True)) == 1:
+        return method.settings(real=True)[0]
     return max(method.settings(real=True), key=lambda setting: scores[name][method.name][json.dumps(setting)])

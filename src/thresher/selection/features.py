@@ -77,19 +77,20 @@ class Found(NamedTuple):
         """By how much the residual sum of squares falls for each size."""
         return np.concatenate([[0.0], np.cumsum(self.rhs**2)])
 
-    def least(self, total: float, weight: float, penalty: Floats) -> float:
-        """The least value of weight log(residual) + penalty over all sizes."""
+    def criterion(self, total: float, weight: float, penalty: Floats) -> Floats:
+        """Weight log(residual) + penalty for each size."""
         residual = np.maximum(total - self.falls, PERFECT * total)
-        return float(np.min(weight * np.log(residual) + penalty[: len(residual)]))
+        result: Floats = weight * np.log(residual) + penalty[: len(residual)]
+        return result
 
-    def eliminated(self) -> "Found":
-        """The same features in the reverse order of backward elimination. O(n^3).
+    def eliminated(self, size: int) -> "Found":
+        """The first `size` features in the reverse order of backward elimination, then the others. O(n^3).
 
         A permutation P of the features leaves P'GP = (UP)'(UP), so the new factor is the triangular one of UP = QR.
         """
-        root = solve_triangular(self.upper, np.eye(len(self.order)))
-        places = np.zeros(len(self.order), np.int64)
-        elimination_order(root @ root.T, root @ self.rhs, places)
+        root = solve_triangular(self.upper[:size, :size], np.eye(size))
+        places = np.arange(len(self.order))
+        elimination_order(root @ root.T, root @ self.rhs[:size], places[:size])
         q, r = np.linalg.qr(self.upper[:, places])
         signs = np.where(np.diag(r) < 0.0, -1.0, 1.0)
         return Found(self.order[places], signs[:, None] * r, signs * (q.T @ self.rhs))
@@ -102,9 +103,9 @@ class Features(Family):
     ``path`` is forward selection (orthogonal least squares): supports are nested, each new feature is the one that
     lowers the loss most, and every candidate is least squares on its support. Forward selection never takes a feature
     back, even if those that came later make it superfluous, as they do among columns that are much alike. So the
-    features it has found are also eliminated one by one, each time the one that explains least, and if that way passes
-    a better candidate, it is the path. O(d s^2) time for a path of length s, after O(d b) per feature for the b rows
-    that are not yet folded.
+    features of its best candidate are also eliminated one by one, each time the one that explains least, and if a
+    better candidate lies on that way, it is the path. O(d s^2) time for a path of length s, after O(d b) per feature
+    for the b rows that are not yet folded.
 
     Parameters
     ----------
@@ -145,9 +146,11 @@ class Features(Family):
         patience = PATIENCE if patient else n + 1
         n = forward_path(summary.arrays, self.centred, total, penalty, patience, order, upper, rhs)
         found = Found(order[:n], upper[:n, :n], rhs[:n])
-        if patient and n > 1:
-            backward = found.eliminated()
-            if backward.least(total, weight, penalty) < found.least(total, weight, penalty) - TELLING * weight:
+        if patient and n:
+            criterion = found.criterion(total, weight, penalty)
+            size = int(np.argmin(criterion))
+            backward = found.eliminated(size)
+            if backward.criterion(total, weight, penalty).min() < criterion[size] - TELLING * weight:
                 found = backward
         return FeaturePath(
             sizes=np.arange(n + 1),
