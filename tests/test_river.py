@@ -167,6 +167,15 @@ def test_rows_without_any_feature():
     assert_agree(model, truth)
 
 
+def test_milestones_are_there_before_the_first():
+    model = SparseRegressor(2, round_size=5)
+    model.learn_one({"a": 1.0}, 1.0)
+    assert model.model.milestones_ == []
+    for i in range(4):
+        model.learn_one({"a": float(i)}, 1.0)
+    assert [milestone.n_samples for milestone in model.model.milestones_] == [5]
+
+
 def test_no_warning_that_more_features_are_asked_for_than_have_come(recwarn):
     model = SparseRegressor(5)
     for i in range(10):

@@ -270,8 +270,8 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
         intercept = rounds.intercept if self.fit_intercept else 0.0
         self.intercept_ = float(intercept[0] if isinstance(intercept, np.ndarray) else intercept)
         self.sparsity_ = self._rounds.size
-        passed, shown = self._rounds.milestones, self.__dict__.get("milestones_", [])
-        if len(passed) != len(shown) or passed[-1:] != shown[-1:]:
+        passed, shown = self._rounds.milestones, self.__dict__.get("milestones_")
+        if shown is None or len(passed) != len(shown) or passed[-1:] != shown[-1:]:
             self.milestones_ = list(passed)
         self.__dict__.pop("selection_", None)
         if self._rounds.selection is not None:

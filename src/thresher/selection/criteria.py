@@ -61,7 +61,11 @@ class Chooser(ABC):
     """Chooses a size, again and again, while a stream goes on."""
 
     method: Any
-    watches: ClassVar[bool] = False  # whether it needs to see the samples themselves
+
+    @property
+    def watches(self) -> bool:
+        """Whether it needs to see the samples themselves."""
+        return type(self).absorb is not Chooser.absorb
 
     def check(self, summary: Any) -> None:  # noqa: B027 - most choosers need nothing but the summary
         """Raise if the choice cannot be made for a stream that this summary has seen the beginning of."""

@@ -2,7 +2,7 @@
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,8 +66,6 @@ class Folds(Method):
 
 class FoldsChooser(Chooser):
     """Fold summaries, until they are let go."""
-
-    watches: ClassVar[bool] = True
 
     def __init__(self, method: Folds, n_most: int) -> None:
         self.method = method
