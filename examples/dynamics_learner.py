@@ -132,8 +132,9 @@ class Dynamics:
 def eliminate(summary, support, gamma=GAMMA):
     """Drop terms while that improves the criterion that `SparseRegressor` goes by, from the summary alone.
 
-    Forward selection never takes a feature back. Monomials are so alike that its first picks are often wrong ones,
-    which the right ones make superfluous later; they are dropped here, each time the one that costs least. Returns the
+    Monomials are so alike that the first picks of forward selection are often wrong ones, which the right ones make
+    superfluous later. `SparseRegressor` drops them when it chooses anew, which it does when rows have grown by a
+    twentieth; here it is done for all rows so far, each time with the term that costs least. Returns the
     best of the supports on the way, by n log(RSS / n) + k log n + 2 gamma log C(d, k), with least squares on it.
     """
     d, n = summary.n_features, summary.weight

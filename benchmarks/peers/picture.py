@@ -6,6 +6,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 OURS_COLOUR, ROW_COLOUR, REFIT_COLOUR = "#c8102e", "#33567f", "#8a8a8a"
+DIVERGED = 100.0
 SHORT = {
     "thresher": "thresher",
     "thresher, row by row": "row by row",
@@ -39,7 +40,7 @@ def draw(rows, path):
     n_columns = min(3, len(problems))
     n_lines = -(-len(problems) // n_columns)
     figure, axes = plt.subplots(
-        n_lines, n_columns, figsize=(5.2 * n_columns, 4.6 * n_lines), squeeze=False, layout="constrained"
+        n_lines, n_columns, figsize=(5.2 * n_columns, 4.6 * n_lines), dpi=110, squeeze=False, layout="constrained"
     )
     for axis, problem in zip(axes.flat, problems, strict=False):
         panel(axis, problem, [row for row in rows if row["problem"] == problem])
@@ -55,53 +56,58 @@ def draw(rows, path):
         plt.Line2D([], [], marker="o", ls="", mfc="none", color=REFIT_COLOUR, label="refits four times, tuned"),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
-    figure.savefig(path, dpi=110)
+    figure.canvas.draw()  # panels have their final place, so that names can be put beside the points
+    figure.set_layout_engine("none")
+    for axis, problem in zip(axes.flat, problems, strict=False):
+        label(axis, last_of(rows, problem))
+    figure.savefig(path, dpi=figure.dpi)
     plt.close(figure)
 
 
-def panel(axis, problem, rows):
+def last_of(rows, problem):
+    """What is known after the last row, of methods that are better than nothing by far: others diverged."""
+    rows = [row for row in rows if row["problem"] == problem]
     last = max(row["rows"] for row in rows)
-    points = [row for row in rows if row["rows"] == last]
-    worst = max(row["squared_error"] for row in points)
+    return [row for row in rows if row["rows"] == last and row["squared_error"] < DIVERGED]
+
+
+def panel(axis, problem, rows):
+    points = last_of(rows, problem)
+    errors = [row["squared_error"] for row in points]
     for row in points:
         ours, refit = row["method"].startswith("thresher"), row["estimates"] == "checkpoint"
         colour = OURS_COLOUR if ours else REFIT_COLOUR if refit else ROW_COLOUR
         marker = {"marker": "*", "ms": 14} if row["method"] == "thresher" else {"marker": "o", "ms": 5}
         axis.plot(row["seconds"], row["squared_error"], color=colour, mfc="none" if refit else colour, ls="", **marker)
-    axis.set(xscale="log", yscale="log", title=f"{problem}, after {last:,} rows")
-    axis.set_ylim(top=2.0 * worst)
+    axis.set(xscale="log", yscale="log", title=f"{problem}, after {points[0]['rows']:,} rows")
+    axis.set_ylim(0.6 * min(errors), 1.8 * max(errors))
+    axis.set_xlim(right=5.0 * max(row["seconds"] for row in points))
     axis.grid(alpha=0.25)
-    label(axis, points)
 
 
 def label(axis, points):
-    """Names beside the points, moved down where they would cover each other."""
-    axis.figure.canvas.draw()
-    placed = []
-    for row in sorted(points, key=lambda row: row["squared_error"]):
-        x, y = axis.transData.transform((row["seconds"], row["squared_error"]))
-        text = SHORT[row["method"]]
-        width = 5.6 * len(text)
-        for dx, dy in (
-            (7, -3),
-            (7, 6),
-            (7, -12),
-            (-7 - width, -3),
-            (-7 - width, 6),
-            (-7 - width, -12),
-            (7, 15),
-            (7, -21),
-        ):
-            box = (x + dx, y + dy, x + dx + width, y + dy + 9)
-            if all(box[2] < b[0] or b[2] < box[0] or box[3] < b[1] or b[3] < box[1] for b in placed):
-                break
-        placed.append(box)
+    """Names beside the points, where they cover neither each other nor a point."""
+    spots = [axis.transData.transform((row["seconds"], row["squared_error"])) for row in points]
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in spots]
+    renderer, frame = axis.figure.canvas.get_renderer(), axis.get_window_extent()
+    for row, (x, y) in sorted(zip(points, spots, strict=True), key=lambda pair: pair[0]["method"] != "thresher"):
         ours = row["method"].startswith("thresher")
-        axis.annotate(
-            text,
-            (x + dx, y + dy),
-            xycoords="figure pixels",
+        text = axis.annotate(
+            SHORT[row["method"]],
+            (row["seconds"], row["squared_error"]),
+            textcoords="offset pixels",
             fontsize=8,
             color=OURS_COLOUR if ours else "black",
             weight="bold" if row["method"] == "thresher" else "normal",
         )
+        extent = text.get_window_extent(renderer)
+        w, h = extent.width, extent.height
+        places = [(7, -h / 2), (-7 - w, -h / 2), (-w / 2, 8), (-w / 2, -8 - h)]
+        places += [(dx, k * h) for k in (1, -2, 2, -3, 3, -4) for dx in (7, -7 - w)]
+        for dx, dy in places:
+            box = (x + dx, y + dy, x + dx + w, y + dy + h)
+            inside = box[0] > frame.x0 and box[2] < frame.x1 and box[1] > frame.y0 and box[3] < frame.y1
+            if inside and all(box[2] < b[0] or b[2] < box[0] or box[3] < b[1] or b[3] < box[1] for b in taken):
+                break
+        taken.append(box)
+        text.set_position((dx, dy))

@@ -46,12 +46,13 @@ def collect(store, quick):
     cells = {}
     for name, method, seed, setting in wanted_cells(quick):
         for record in store.read(name, method.name, seed, setting) or ():
-            cells.setdefault((name, method, record.get("t", 0)), []).append((record, setting))
+            cells.setdefault((name, method.name, record.get("t", 0)), []).append((record, setting, method))
     rows = []
-    for (name, method, t), found in cells.items():
+    for (name, _, t), found in cells.items():
+        method = found[0][2]
         row = {"problem": name, "method": method.name, "estimates": method.estimates, "rows": t, "runs": len(found)}
         for column in COLUMNS:
-            values = [record[column] for record, _ in found if column in record]
+            values = [record[column] for record, *_ in found if column in record]
             row[column] = statistics.median(values) if values else ""
         row |= {"setting": json.dumps(found[0][1]), "note": method.note}
         rows.append(row)

@@ -52,10 +52,14 @@ class Explaining:
     def path(self, max_sparsity: int | None = None) -> CoefficientPath:
         """The models of every size, by forward selection on the rows so far.
 
+        By default the features of the best model are then eliminated one by one, if a better one lies on that way: what
+        ``sparsity="auto"`` chooses from.
+
         Parameters
         ----------
         max_sparsity : int, optional
-            The largest size. By default the path ends when larger models are clearly worse by the extended BIC.
+            The largest size, for forward selection alone. By default the path ends when larger models are clearly worse
+            by the extended BIC.
 
         Returns
         -------
