@@ -95,6 +95,7 @@ def label(axis, points):
         text = axis.annotate(
             SHORT[row["method"]],
             (row["seconds"], row["squared_error"]),
+            (0.0, 0.0),
             textcoords="offset pixels",
             fontsize=8,
             color=OURS_COLOUR if ours else "black",
