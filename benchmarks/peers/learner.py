@@ -107,6 +107,11 @@ class RunningScale:
         return np.where(scales > 1e-12 * (1.0 + np.abs(self.means)), scales, 1.0)
 
 
+def standardised(learner, d, real, block=1):
+    """A gradient method as it is for drawn rows, and on running scales for real ones."""
+    return Scaled(learner, d, block) if real else learner
+
+
 class Scaled(Learner):
     """A gradient method on standardised rows and response, with running means and standard deviations.
 

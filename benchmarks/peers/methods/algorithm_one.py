@@ -1,7 +1,7 @@
 """The paper's Algorithm 1 in plain NumPy."""
 
 import numpy as np
-from learner import Learner, Method, Scaled
+from learner import Learner, Method, standardised
 
 from thresher import SparseRegressor
 
@@ -57,8 +57,7 @@ class AlgorithmOne(Learner):
 
 
 def make(d, real=False, **setting):
-    learner = AlgorithmOne(d, **setting)
-    return Scaled(learner, d) if real else learner
+    return standardised(AlgorithmOne(d, **setting), d, real)
 
 
 METHODS = [

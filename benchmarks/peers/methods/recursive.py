@@ -1,7 +1,7 @@
 """Recursive least squares, of which the s largest coefficients are kept."""
 
 import numpy as np
-from learner import Learner, Method, Scaled
+from learner import Learner, Method, standardised
 from scipy.linalg.blas import dger, dsymv
 
 
@@ -36,8 +36,7 @@ class RecursiveLeastSquares(Learner):
 
 
 def make(d, real=False, **setting):
-    learner = RecursiveLeastSquares(d, **setting)
-    return Scaled(learner, d) if real else learner
+    return standardised(RecursiveLeastSquares(d, **setting), d, real)
 
 
 METHODS = [

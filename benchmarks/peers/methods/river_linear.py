@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from learner import Learner, Method, Scaled
+from learner import Learner, Method, standardised
 from river import linear_model, optim
 
 BLOCK = 100
@@ -40,7 +40,7 @@ def maker(block):
             learner = River(d, block, optim.FTRLProximal(l1=l1, **ftrl), 0.0)
         else:
             learner = River(d, block, optim.SGD(rate / d), l1)
-        return Scaled(learner, d, block) if real else learner
+        return standardised(learner, d, real, block)
 
     return make
 

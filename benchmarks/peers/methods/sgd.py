@@ -1,6 +1,6 @@
 """scikit-learn's stochastic gradient descent with an L1 or elastic-net penalty."""
 
-from learner import Learner, Method, Scaled
+from learner import Learner, Method, standardised
 from sklearn.linear_model import SGDRegressor
 
 BLOCK = 100
@@ -34,8 +34,7 @@ class Sgd(Learner):
 
 def maker(block, penalty):
     def make(d, real=False, **setting):
-        learner = Sgd(block, penalty, **setting)
-        return Scaled(learner, d, block) if real else learner
+        return standardised(Sgd(block, penalty, **setting), d, real, block)
 
     return make
 

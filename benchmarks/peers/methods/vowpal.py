@@ -3,7 +3,7 @@
 import time
 
 import numpy as np
-from learner import Learner, Method, Scaled
+from learner import Learner, Method, standardised
 from vowpalwabbit import Workspace
 
 
@@ -35,8 +35,7 @@ class Vowpal(Learner):
 def maker(rule):
     def make(d, real=False, **setting):
         arguments = " ".join(f"--{name} {value}" for name, value in setting.items())
-        learner = Vowpal(d, f"{rule} {arguments}")
-        return Scaled(learner, d) if real else learner
+        return standardised(Vowpal(d, f"{rule} {arguments}"), d, real)
 
     return make
 
