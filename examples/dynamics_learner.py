@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
-from scipy.special import gammaln
 
 from thresher import Ebic, SparseRegressor
 
-# Three or ten equations are chosen at once, each from dozens of terms, and none may have one too many. The default of
-# 0.5 lets a false term into one equation of Lorenz-96 in twenty. With 1.0 the criterion is consistent for any number of
-# terms that grows as a power of the rows (Chen and Chen, 2008).
+# Three or ten equations are chosen at once, each from dozens of terms, and none may have one too many. The default is
+# made for one. With 1.0 the criterion is consistent for any number of terms that grows as a power of the rows (Chen and
+# Chen, 2008).
 GAMMA = 1.0
 
 
@@ -119,39 +118,16 @@ class Dynamics:
         return self
 
     def equations(self):
-        """The equations by all samples so far."""
-        found = [eliminate(model.summary_, model.support_) for model in self.models]
-        return [Equation([self.library.terms[i] for i in kept], coef) for kept, coef in found]
+        """The equations by all samples so far: the best candidates of paths made now, not at the last milestone."""
+        paths = [model.path() for model in self.models]
+        return [self.equation(path.coef[np.argmin(path.criterion)]) for path in paths]
+
+    def equation(self, coef):
+        """The terms with a coefficient, and those."""
+        kept = np.flatnonzero(coef)
+        return Equation([self.library.terms[i] for i in kept], coef[kept])
 
     def state_bytes(self):
         """What is kept of the stream: the co-moments alone, and everything, as it would be stored."""
         moments = sum(array.nbytes for model in self.models for array in model.summary_.arrays)
         return moments, len(pickle.dumps((self.models, self.waiting)))
-
-
-def eliminate(summary, support, gamma=GAMMA):
-    """Drop terms while that improves the criterion that `SparseRegressor` goes by, from the summary alone.
-
-    Monomials are so alike that the first picks of forward selection are often wrong ones, which the right ones make
-    superfluous later. `SparseRegressor` drops them when it chooses anew, which it does when rows have grown by a
-    twentieth; here it is done for all rows so far, each time with the term that costs least. Returns the
-    best of the supports on the way, by n log(RSS / n) + k log n + 2 gamma log C(d, k), with least squares on it.
-    """
-    d, n = summary.n_features, summary.weight
-    total = 2.0 * n * summary.loss(np.zeros(d))
-    kept, best = [int(j) for j in support], None
-    while True:
-        moments, cross = summary.normal_equations(kept, centred=False)
-        scale = np.sqrt(np.diag(moments))
-        inverse = np.linalg.inv(moments / np.outer(scale, scale))
-        coef = inverse @ (cross / scale)
-        rss = total - coef @ (cross / scale)
-        k = len(kept)
-        value = (
-            n * np.log(rss / n) + k * np.log(n) + 2.0 * gamma * (gammaln(d + 1) - gammaln(k + 1) - gammaln(d - k + 1))
-        )
-        if best is None or value < best[0]:
-            best = value, list(kept), coef / scale
-        if k == 1:
-            return best[1:]
-        del kept[int(np.argmin(coef**2 / np.diag(inverse)))]  # what the residual sum of squares would rise by

@@ -72,15 +72,3 @@ class TestDynamics:
         np.testing.assert_allclose(rates[:, 0], features[:, 1], rtol=1e-6)
         np.testing.assert_allclose(features[:, 0], 1.0, rtol=1e-12)
         assert features[0, 2] == pytest.approx(1.0 * np.exp(0.2), rel=0.01)  # x^2 at about the middle, t = 0.1
-
-    def test_elimination_drops_what_is_superfluous(self):
-        from dynamics_learner import eliminate
-
-        from thresher import Gram
-
-        rng = np.random.default_rng(1)
-        X = rng.standard_normal((500, 6))
-        y = 2.0 * X[:, 1] - X[:, 4] + 0.1 * rng.standard_normal(500)
-        kept, coef = eliminate(Gram(6).absorb(X, y), [0, 1, 3, 4, 5])
-        assert kept == [1, 4]
-        np.testing.assert_allclose(coef, np.linalg.lstsq(X[:, kept], y, rcond=None)[0], rtol=1e-9)

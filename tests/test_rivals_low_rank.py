@@ -203,6 +203,7 @@ def test_moments_are_all_that_is_needed(rng, rival, monkeypatch):
         model.fit_summary(Gram(24).absorb(np.ones((3, 24)), y[:3]))
     with pytest.raises(ValueError, match="at most 4"):
         clone(rival).set_params(rank=5).fit(X, y)
+    monkeypatch.setattr(thresher._memory, "SMALL", 0)
     monkeypatch.setattr(thresher._memory, "available_bytes", lambda: 1000)
     with pytest.raises(MemoryError, match=r"SVP|ScaledGD"):
         model.fit(X, y)

@@ -131,12 +131,21 @@ def test_path_does_not_depend_on_what_is_folded(rng):
         np.testing.assert_allclose(path.loss, Features().path(one_block, 10).loss, rtol=1e-10)
 
 
-def test_extended_bic_equals_its_definition(rng):
-    X, y = rows(1, "correlated", 120, 15)
-    model = SparseRegressor(selection=Ebic(gamma=0.8)).fit(X, y)
+@pytest.mark.parametrize(
+    ("gamma", "n", "d", "price"),
+    [
+        (0.8, 120, 15, 0.8),
+        ("auto", 120, 15, 1.2 - math.log(120) / (2.0 * math.log(15))),
+        ("auto", 120, 10, 0.2),  # log n > 2 log d
+        ("auto", 40, 60, 1.2 - math.log(40) / (2.0 * math.log(60))),
+    ],
+)
+def test_extended_bic_equals_its_definition(gamma, n, d, price):
+    X, y = rows(1, "correlated", n, d)
+    model = SparseRegressor(selection=Ebic(gamma)).fit(X, y)
     order, sums = both_ways(X, y, len(model.selection_.sizes) - 1, True)
     expected = [
-        120 * math.log(rss / 120) + k * math.log(120) + 1.6 * math.log(math.comb(15, k)) for k, rss in enumerate(sums)
+        n * math.log(rss / n) + k * math.log(n) + 2.0 * price * math.log(math.comb(d, k)) for k, rss in enumerate(sums)
     ]
     np.testing.assert_allclose(model.selection_.criterion, expected, rtol=1e-9)
     assert model.sparsity_ == model.selection_.chosen == int(np.argmin(expected))

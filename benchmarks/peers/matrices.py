@@ -197,10 +197,14 @@ PROBLEMS = {
         sensing,
         FIRST,
         [
-            Method("thresher", lambda d: Streamed(LowRankRegressor(), feed=as_matrices), note="LowRankRegressor()"),
+            Method(
+                "thresher",
+                lambda d: Streamed(LowRankRegressor(fit_intercept=False), feed=as_matrices),
+                note="LowRankRegressor()",
+            ),
             Method(
                 "thresher refit",
-                lambda d: AtCheckpoints(LowRankRegressor(shape=SHAPE), Gram(d)),
+                lambda d: AtCheckpoints(LowRankRegressor(shape=SHAPE, fit_intercept=False), Gram(d)),
                 estimates="checkpoint",
                 note="LowRankRegressor().fit_summary(gram)",
             ),
@@ -219,12 +223,14 @@ PROBLEMS = {
         [
             Method(
                 "thresher",
-                lambda d: Streamed(ReducedRankRegressor(), orient=transposed),
+                lambda d: Streamed(ReducedRankRegressor(fit_intercept=False), orient=transposed),
                 note="ReducedRankRegressor()",
             ),
             Method(
                 "thresher refit",
-                lambda d: AtCheckpoints(ReducedRankRegressor(), MultiResponse(d, N_RESPONSES), orient=transposed),
+                lambda d: AtCheckpoints(
+                    ReducedRankRegressor(fit_intercept=False), MultiResponse(d, N_RESPONSES), orient=transposed
+                ),
                 estimates="checkpoint",
                 note="ReducedRankRegressor().fit_summary(summary)",
             ),

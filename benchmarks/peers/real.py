@@ -11,6 +11,19 @@ from threadpoolctl import threadpool_limits
 TUNING_ROWS = 5000
 # Predictions count from here on; before, a method may find its feet.
 FIRST = 100
+# Of short streams in no order of their own, the median over so many orders counts.
+N_ORDERS = {"diabetes": 5, "tecator": 5, "ames": 5}
+
+
+def orders(name):
+    return [f"order {k}" for k in range(N_ORDERS.get(name, 1))]
+
+
+def reordered(data, order):
+    """Rows and responses: as they are in the first order, shuffled in the others."""
+    k = int(order.split()[-1])
+    rows = np.random.default_rng(k).permutation(len(data.y)) if k else slice(None)
+    return data.X[rows], data.y[rows]
 
 
 def block_size(n_rows):

@@ -37,8 +37,9 @@ COLUMNS = (
     "rank",
     "r2",
 )
-# A rival is listed if its error is lower by more than this share.
-MARGIN = 0.10
+# A rival is listed if its error is lower by more than this share, or if it is faster and its error lower by more than
+# this other share: less is the rounding of two ways to the same least squares.
+MARGIN, SAME = 0.10, 0.001
 
 
 def collect(store, quick):
@@ -82,7 +83,7 @@ def dominating(rows, at):
         for r in rows
         if r["rows"] in at
         and not is_ours(r)
-        and r["squared_error"] < ours[r["problem"], r["rows"]]["squared_error"]
+        and r["squared_error"] < (1.0 - SAME) * ours[r["problem"], r["rows"]]["squared_error"]
         and r["seconds"] < ours[r["problem"], r["rows"]]["seconds"]
     ]
 
@@ -95,7 +96,7 @@ def lost(rows):
         if is_ours(row):
             continue
         ratio, faster = row["squared_error"] / own["squared_error"], row["seconds"] < own["seconds"]
-        if ratio < 1.0 - MARGIN or (ratio < 1.0 and faster):
+        if ratio < 1.0 - MARGIN or (ratio < 1.0 - SAME and faster):
             yield {
                 "problem": row["problem"],
                 "rows": row["rows"],

@@ -1,14 +1,14 @@
-"""All measurements that are not there yet, in two processes: rows of numbers in one, everything else in the other."""
+"""All measurements that are not there yet, in two processes that take one stream after another."""
 
-from concurrent.futures import ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from itertools import groupby
 from multiprocessing import get_context
 
 import tuning
-from designs import DESIGNS, seeds
+from designs import seeds
 from measuring import measure
 from problems import PROBLEMS
-from real import block_size, prequential, takes_part
+from real import block_size, orders, prequential, reordered, takes_part
 from real_data import DATA_SETS
 from registry import METHODS
 
@@ -18,6 +18,8 @@ from thresher._progress import Progress
 QUICK = ("Toeplitz 0.5, d = 200", "20 responses, 200 features, rank 4", "diabetes", "tecator")
 # Real data with more than 20,000 rows.
 LONG = ("diamonds", "flights")
+# Streams that take minutes, the longest first.
+LONGEST = ("Toeplitz 0.5, d = 4000", "diamonds", "flights", "hotel", "electricity")
 
 
 def wanted_cells(quick):
@@ -29,9 +31,10 @@ def wanted_cells(quick):
                 if not quick or problem.name in QUICK:
                     yield problem.name, method, seed, tuning.best(scores, problem, method)
     for name in DATA_SETS:
-        for method in METHODS.values():
-            if (not quick or name in QUICK) and takes_part(method, 10**5 if name in LONG else 0):
-                yield name, method, "real", tuning.best_on(scores, name, method)
+        for order in orders(name)[: 1 if quick else None]:
+            for method in METHODS.values():
+                if (not quick or name in QUICK) and takes_part(method, 10**5 if name in LONG else 0):
+                    yield name, method, order, tuning.best_on(scores, name, method)
 
 
 def missing_cells(store, quick):
@@ -39,33 +42,39 @@ def missing_cells(store, quick):
 
 
 def run(store, quick):
-    """Measure what is missing; times are compared within a process, which has one thread."""
-    n_wanted, left = len(list(wanted_cells(quick))), len(missing_cells(store, quick))
+    """Measure what is missing; every process has one thread, and all methods on a stream run in the same process."""
+    missing = missing_cells(store, quick)
+    n_wanted, left = len(list(wanted_cells(quick))), len(missing)
+    streams = [list(cells) for _, cells in groupby(missing, key=lambda cell: (cell[0], cell[2]))]
     with (
         ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
         Progress(n_wanted - left, n_wanted, True) as progress,
     ):
-        lanes = [pool.submit(run_lane, store, quick, vectors) for vectors in (True, False)]
+        # The long ones first, so that no process is left alone with one at the end.
+        streams.sort(key=lambda cells: LONGEST.index(cells[0][0]) if cells[0][0] in LONGEST else len(LONGEST))
+        tasks = [pool.submit(run_stream, store, *cells[0][::2], [cell[1::2] for cell in cells]) for cells in streams]
         while left:
-            done = wait(lanes, timeout=2.0).done
+            done = wait(tasks, timeout=2.0, return_when=FIRST_EXCEPTION).done
             still = missing_cells(store, quick)
             if len(still) < left:
-                progress.advance(f"next: {still[0][0]}" if still else "done", left - len(still), left - len(still))
+                progress.advance(f"{len(still)} to go", left - len(still), left - len(still))
             left = len(still)
-            if len(done) == len(lanes):
+            if len(done) == len(tasks) or any(task.exception() for task in done):
                 break
-        for lane in lanes:
-            lane.result()  # raises what went wrong
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            if not task.cancelled():
+                task.result()  # raises what went wrong
 
 
-def run_lane(store, quick, vectors):
-    """One half of the measurements, one after the other."""
-    cells = [cell for cell in missing_cells(store, quick) if (cell[0] in DESIGNS) == vectors]
-    for (name, seed), group in groupby(cells, key=lambda cell: (cell[0], cell[2])):
-        data = DATA_SETS[name]() if seed == "real" else PROBLEMS[name].draw(seed)
-        for _, method, _, setting in group:
-            if seed == "real":
-                records = [prequential(method, setting, data.X, data.y, block_size(len(data.y)))]
-            else:
-                records = measure(method, setting, *data, checkpoints=PROBLEMS[name].checkpoints)
-            store.write(name, method.name, seed, setting, records)
+def run_stream(store, name, seed, methods):
+    """The measurements of some methods, with their settings, on one stream, one after the other."""
+    real = name in DATA_SETS
+    data = reordered(DATA_SETS[name](), seed) if real else PROBLEMS[name].draw(seed)
+    for method, setting in methods:
+        if real:
+            records = [prequential(method, setting, *data, block_size(len(data[1])))]
+        else:
+            records = measure(method, setting, *data, checkpoints=PROBLEMS[name].checkpoints)
+        store.write(name, method.name, seed, setting, records)

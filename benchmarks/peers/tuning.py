@@ -3,7 +3,8 @@
     python benchmarks/peers tune        # hours; goes on where it was, and writes tuned.json
 
 For synthetic data, the score is the geometric mean of the squared errors at the last two checkpoints, over two streams
-(one for the slow methods). For real data it is R2 over the first 5000 rows of the stream itself.
+(one for the slow methods). For real data it is R2 over the first 5000 rows of the stream itself. Where the best setting
+lies at an end of the grid, the grid is continued there.
 """
 
 import json
@@ -19,35 +20,85 @@ from registry import METHODS
 
 PATH = Path(__file__).with_name("tuned.json")
 DIVERGED = 1e300
+# Where the best setting lies at an end of the values tried for one of these, the next value is tried, so many times.
+SCALES, MOST_BEYOND = ("alpha", "c", "eta", "eta0", "ftrl_alpha", "l1", "rate", "ridge", "s"), 3
+# As a size, this means all features.
+ALL = 10_000
 
 
 def read(path=PATH):
     return json.loads(path.read_text()) if path.exists() else {}
 
 
+def beyond(tried, best):
+    """Settings next to the best one, where it lies at an end of what was tried."""
+    for name in sorted(set(best) & set(SCALES)):
+        values = sorted({setting[name] for setting in tried if setting[name] != ALL})
+        if len(values) < 3 or best[name] not in (values[0], values[-1]):
+            continue
+        last, before = (values[0], values[1]) if best[name] == values[0] else (values[-1], values[-2])
+        following = float(f"{last * last / before:.2g}")
+        yield best | {name: max(round(following), 1) if name == "s" else following}
+
+
+def complete(settings, done, score, best):
+    """Score all settings of a grid that are not `done`, and then those beyond its ends as long as they are better."""
+    for setting in settings:
+        if json.dumps(setting) not in done():
+            score(setting)
+    for _ in range(MOST_BEYOND):
+        tried = [json.loads(key) for key in done()]
+        new = [setting for setting in beyond(tried, best()) if setting not in tried]
+        for setting in new:
+            score(setting)
+        if not new:
+            break
+
+
+# -- drawn rows ----------------------------------------------------------------------------------------------
+
+
 def tune(problems=tuple(PROBLEMS), methods=None, path=PATH):
     """Complete the file of scores."""
     scores = read(path)
     for problem in (PROBLEMS[name] for name in problems):
-        for seed in TUNING_SEEDS:
-            data = None
-            for method in problem.methods.values():
-                if len(method.settings()) == 1 or method.like or (method.slow and seed != TUNING_SEEDS[0]):
-                    continue
-                if (methods and method.name not in methods) or tuned_on(problem, method) != problem.name:
-                    continue
-                done = scores.setdefault(problem.name, {}).setdefault(method.name, {}).setdefault(str(seed), {})
-                for setting in method.settings():
-                    key = json.dumps(setting)
-                    if key in done:
-                        continue
-                    data = data or problem.draw(seed)
-                    records = measure(method, setting, *data, checkpoints=problem.checkpoints, window=1)
-                    errors = [r["squared_error"] for r in records[-2:]]
-                    score = math.exp(sum(map(math.log, errors)) / len(errors))
-                    done[key] = score if math.isfinite(score) else DIVERGED
-                    print(f"{problem.name}  {method.name}  {seed}  {key}  {done[key]:.5g}", flush=True)
-                    path.write_text(json.dumps(scores, indent=1) + "\n")
+        data = {}
+        for method in problem.methods.values():
+            if len(method.settings()) == 1 or method.like or (methods and method.name not in methods):
+                continue
+            if tuned_on(problem, method) != problem.name:
+                continue
+            by_seed = scores.setdefault(problem.name, {}).setdefault(method.name, {})
+            for seed in TUNING_SEEDS[: 1 if method.slow else None]:
+                by_seed.setdefault(str(seed), {})
+
+            def score(setting, problem=problem, method=method, by_seed=by_seed, data=data):
+                for seed, done in by_seed.items():
+                    if json.dumps(setting) not in done:
+                        data[seed] = data.get(seed) or problem.draw(int(seed))
+                        records = measure(method, setting, *data[seed], checkpoints=problem.checkpoints, window=1)
+                        errors = [record["squared_error"] for record in records[-2:]]
+                        error = math.exp(sum(map(math.log, errors)) / len(errors))
+                        keep(done, setting, error if math.isfinite(error) else DIVERGED, scores, path)
+                        print(f"{problem.name}  {method.name}  {seed}  {setting}  {error:.5g}", flush=True)
+
+            complete(
+                method.settings(),
+                lambda by_seed=by_seed: scored(by_seed),
+                score,
+                lambda problem=problem, method=method: best(scores, problem, method),
+            )
+
+
+def keep(done, setting, value, scores, path):
+    done[json.dumps(setting)] = value
+    path.write_text(json.dumps(scores, indent=1) + "\n")
+
+
+def scored(by_seed):
+    """Keys of the settings that were scored on all streams, in the order in which they were."""
+    first, *others = by_seed.values()
+    return [key for key in first if all(key in other for other in others)]
 
 
 def tuned_on(problem, method):
@@ -60,8 +111,11 @@ def best(scores, problem, method):
         return best(scores, problem, problem.methods[method.like])
     if len(method.settings()) == 1:
         return method.settings()[0]
-    by_seed = scores[tuned_on(problem, method)][method.name].values()
-    return min(method.settings(), key=lambda setting: sum(math.log(seed[json.dumps(setting)]) for seed in by_seed))
+    by_seed = scores[tuned_on(problem, method)][method.name]
+    return json.loads(min(scored(by_seed), key=lambda key: sum(math.log(done[key]) for done in by_seed.values())))
+
+
+# -- real data -----------------------------------------------------------------------------------------------
 
 
 def tune_on(names=tuple(DATA_SETS), methods=None, path=PATH):
@@ -76,13 +130,18 @@ def tune_on(names=tuple(DATA_SETS), methods=None, path=PATH):
             if methods and method.name not in methods:
                 continue
             done = scores.setdefault(name, {}).setdefault(method.name, {})
-            for setting in method.settings(real=True):
-                key = json.dumps(setting)
-                if key not in done:
-                    r2 = prequential(method, setting, X, y, block)["r2"]
-                    done[key] = r2 if math.isfinite(r2) else -DIVERGED
-                    print(f"{name}  {method.name}  {key}  {done[key]:.5g}", flush=True)
-                    path.write_text(json.dumps(scores, indent=1) + "\n")
+
+            def score(setting, name=name, method=method, done=done, rows=(X, y, block)):
+                r2 = prequential(method, setting, *rows)["r2"]
+                keep(done, setting, r2 if math.isfinite(r2) else -DIVERGED, scores, path)
+                print(f"{name}  {method.name}  {setting}  {r2:.5g}", flush=True)
+
+            complete(
+                method.settings(real=True),
+                lambda done=done: list(done),
+                score,
+                lambda name=name, method=method: best_on(scores, name, method),
+            )
 
 
 def best_on(scores, name, method):
@@ -91,4 +150,5 @@ def best_on(scores, name, method):
         return best_on(scores, name, METHODS[method.like])
     if len(method.settings(real=True)) == 1:
         return method.settings(real=True)[0]
-    return max(method.settings(real=True), key=lambda setting: scores[name][method.name][json.dumps(setting)])
+    done = scores[name][method.name]
+    return json.loads(max(done, key=done.__getitem__))

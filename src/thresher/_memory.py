@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+# Less than this is not asked for: the answer takes longer than the allocation.
+SMALL = 2**20
+
 
 def available_bytes() -> int | None:
     """Memory that can be had without swapping, or None where the system does not tell."""
@@ -29,7 +32,7 @@ def available_bytes() -> int | None:
 
 def require_bytes(needed: int, what: str, remedy: str) -> None:
     """Raise MemoryError, naming both numbers and the remedy, if `needed` is not available."""
-    free = available_bytes()
+    free = available_bytes() if needed >= SMALL else None
     if free is not None and needed > free:
         raise MemoryError(
             f"{what} needs {needed:,} bytes ({needed / 2**30:.1f} GiB) "

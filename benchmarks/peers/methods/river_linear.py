@@ -47,11 +47,11 @@ def maker(block):
 
 # Rates in units of one over the number of columns.
 STEPS = {"rate": (0.1, 0.3, 1.0), "l1": (0.03, 0.1)}
-MANY = {"rate": (10.0, 30.0, 100.0), "l1": (0.01, 0.03, 0.1)}
+MANY = {"rate": (1.0, 3.0, 10.0, 30.0, 100.0), "l1": (0.01, 0.03, 0.1)}
 FTRL = {"alpha": (0.05, 0.1), "l1": (200.0, 300.0, 400.0)}
 MANY_FTRL = {"alpha": (0.05, 0.1, 0.2, 0.5), "l1": (1.0, 3.0, 10.0, 30.0)}
 REAL_STEPS = {"rate": (0.1, 0.3, 1.0), "l1": (1e-4, 1e-3, 1e-2)}
-REAL_MANY = {"rate": (1.0, 3.0, 10.0, 30.0), "l1": (1e-4, 1e-3, 1e-2)}
+REAL_MANY = {"rate": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0), "l1": (1e-4, 1e-3, 1e-2)}
 REAL_FTRL = {"alpha": (0.02, 0.05, 0.2), "l1": (1.0, 10.0, 100.0)}
 METHODS = [
     Method("river l1, learn_one", maker(1), STEPS, slow=True, real_grid=REAL_STEPS),

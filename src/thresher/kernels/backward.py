@@ -12,10 +12,11 @@ from thresher.kernels.gram import Floats, Integers
 
 
 @compiled
-def elimination_order(inverse: Floats, coef: Floats, order: Integers) -> None:
+def eliminate(inverse: Floats, coef: Floats, order: Integers, rises: Floats) -> None:
     """Fill `order` with positions so that the first k are the last k to go; `inverse` and `coef` are used up.
 
-    Of features that explain the same, the one that comes later goes first.
+    `rises[k]` becomes what the residual sum of squares rises by when k features are left. Of features that explain the
+    same, the one that comes later goes first.
     """
     n = coef.shape[0]
     kept = np.ones(n, np.bool_)
@@ -26,7 +27,7 @@ def elimination_order(inverse: Floats, coef: Floats, order: Integers) -> None:
                 rise = coef[j] * (coef[j] / inverse[j, j])
                 if out < 0 or rise < least * (1.0 - TIE):
                     out, least = j, rise
-        order[place], kept[out] = out, False
+        order[place], rises[place], kept[out] = out, least, False
         pivot = inverse[out, out]
         for i in range(n):
             if kept[i]:

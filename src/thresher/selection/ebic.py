@@ -12,6 +12,9 @@ from thresher.selection.path import Path
 
 Floats = NDArray[np.float64]
 
+# How far above the bound for consistency gamma is; see docs/choosing.md for what it makes of finite samples.
+BEYOND = 0.2
+
 
 @dataclass(frozen=True)
 class Ebic(Criterion):
@@ -25,7 +28,10 @@ class Ebic(Criterion):
 
     Parameters
     ----------
-    gamma : float, default=0.5
+    gamma : float or "auto", default="auto"
+        What the search costs. The choice is consistent, for d growing as a power of n, if
+        :math:`\gamma > 1 - \log n / (2 \log d)`; ``"auto"`` is 0.2 more than that, and at least 0.2. So the search
+        costs much where rows are few for d features, and less when there are many.
 
     References
     ----------
@@ -43,16 +49,23 @@ class Ebic(Criterion):
     array([3, 5])
     """
 
-    gamma: float = 0.5
+    gamma: float | str = "auto"
     name: ClassVar[str] = "ebic"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.gamma, Real) and 0.0 <= self.gamma < np.inf):
-            raise ValueError(f"gamma must be a number, at least 0, got {self.gamma!r}")
+        number = isinstance(self.gamma, Real) and 0.0 <= self.gamma < np.inf
+        if not number and self.gamma != "auto":
+            raise ValueError(f"gamma must be a number, at least 0, or 'auto', got {self.gamma!r}")
 
     def criterion(self, path: Path) -> Floats:
         """The criterion of every candidate."""
-        result: Floats = (
-            misfit(path) + path.freedom * np.log(max(path.weight, 1.0)) + 2.0 * self.gamma * path.log_models
-        )
+        log_n = np.log(max(path.weight, 1.0))
+        gamma = self.gamma if isinstance(self.gamma, Real) else _beyond_consistency(log_n, path.log_models)
+        result: Floats = misfit(path) + path.freedom * log_n + 2.0 * float(gamma) * path.log_models
         return result
+
+
+def _beyond_consistency(log_n: float, log_models: Floats) -> float:
+    """The least gamma for which the criterion is consistent (Chen and Chen, theorem 1), and some more."""
+    log_d = float(log_models[1]) if len(log_models) > 1 else 0.0  # there are d models of one feature
+    return BEYOND + (max(1.0 - log_n / (2.0 * log_d), 0.0) if log_d > 0.0 else 0.0)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
-from thresher.kernels.backward import elimination_order
+from thresher.kernels.backward import eliminate
 from thresher.kernels.forward import forward_path
 from thresher.kernels.problem import PERFECT
 from thresher.rounds.sparse import SparseRounds
@@ -77,23 +77,34 @@ class Found(NamedTuple):
         """By how much the residual sum of squares falls for each size."""
         return np.concatenate([[0.0], np.cumsum(self.rhs**2)])
 
-    def criterion(self, total: float, weight: float, penalty: Floats) -> Floats:
-        """Weight log(residual) + penalty for each size."""
-        residual = np.maximum(total - self.falls, PERFECT * total)
-        result: Floats = weight * np.log(residual) + penalty[: len(residual)]
-        return result
+    def taken_back(self, total: float, weight: float, penalty: Floats) -> "Found":
+        """Without the features that the best candidate can do without, if a better candidate is found so. O(n^3)."""
+        falls = self.falls
+        criterion = _criterion(falls, total, weight, penalty)
+        size = int(np.argmin(criterion))
+        root = solve_triangular(self.upper[:size, :size], np.eye(size), check_finite=False)
+        places, rises = np.arange(len(self.order)), np.empty(size)
+        eliminate(root @ root.T, root @ self.rhs[:size], places[:size], rises)
+        left = falls[size] - np.cumsum(rises[::-1])[::-1]  # with 0, 1, ..., size - 1 features
+        if size == 0 or _criterion(left, total, weight, penalty).min() >= criterion[size] - TELLING * weight:
+            return self
+        return self.reordered(places)
 
-    def eliminated(self, size: int) -> "Found":
-        """The first `size` features in the reverse order of backward elimination, then the others. O(n^3).
+    def reordered(self, places: NDArray[np.intp]) -> "Found":
+        """The same features in another order.
 
         A permutation P of the features leaves P'GP = (UP)'(UP), so the new factor is the triangular one of UP = QR.
         """
-        root = solve_triangular(self.upper[:size, :size], np.eye(size))
-        places = np.arange(len(self.order))
-        elimination_order(root @ root.T, root @ self.rhs[:size], places[:size])
         q, r = np.linalg.qr(self.upper[:, places])
         signs = np.where(np.diag(r) < 0.0, -1.0, 1.0)
         return Found(self.order[places], signs[:, None] * r, signs * (q.T @ self.rhs))
+
+
+def _criterion(falls: Floats, total: float, weight: float, penalty: Floats) -> Floats:
+    """Weight log(residual) + penalty for sizes from zero on."""
+    residual = np.maximum(total - falls, PERFECT * total)
+    result: Floats = weight * np.log(residual) + penalty[: len(residual)]
+    return result
 
 
 @dataclass(frozen=True)
@@ -147,11 +158,7 @@ class Features(Family):
         n = forward_path(summary.arrays, self.centred, total, penalty, patience, order, upper, rhs)
         found = Found(order[:n], upper[:n, :n], rhs[:n])
         if patient and n:
-            criterion = found.criterion(total, weight, penalty)
-            size = int(np.argmin(criterion))
-            backward = found.eliminated(size)
-            if backward.criterion(total, weight, penalty).min() < criterion[size] - TELLING * weight:
-                found = backward
+            found = found.taken_back(total, weight, penalty)
         return FeaturePath(
             sizes=np.arange(n + 1),
             loss=np.maximum(total - found.falls, 0.0) / (2.0 * weight),
