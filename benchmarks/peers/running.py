@@ -52,7 +52,9 @@ def run(store, quick):
     ):
         # The long ones first, so that no process is left alone with one at the end.
         streams.sort(key=lambda cells: LONGEST.index(cells[0][0]) if cells[0][0] in LONGEST else len(LONGEST))
-        tasks = [pool.submit(run_stream, store, *cells[0][::2], [cell[1::2] for cell in cells]) for cells in streams]
+        tasks = [
+            pool.submit(run_stream, store, *s[0][::2], [(m.name, setting) for _, m, _, setting in s]) for s in streams
+        ]
         while left:
             done = wait(tasks, timeout=2.0, return_when=FIRST_EXCEPTION).done
             still = missing_cells(store, quick)
@@ -68,11 +70,12 @@ def run(store, quick):
                 task.result()  # raises what went wrong
 
 
-def run_stream(store, name, seed, methods):
-    """The measurements of some methods, with their settings, on one stream, one after the other."""
+def run_stream(store, name, seed, wanted):
+    """The measurements of some methods, by name, with their settings, on one stream, one after the other."""
     real = name in DATA_SETS
+    methods = METHODS if real else PROBLEMS[name].methods
     data = reordered(DATA_SETS[name](), seed) if real else PROBLEMS[name].draw(seed)
-    for method, setting in methods:
+    for method, setting in ((methods[method], setting) for method, setting in wanted):
         if real:
             records = [prequential(method, setting, *data, block_size(len(data[1])))]
         else:
