@@ -1,5 +1,6 @@
 """The rivals of benchmarks/peers are what they say: each against scikit-learn, a closed form or itself."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from sklearn.linear_model import Lasso, LinearRegression
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "peers"))
 
+import grids
 import matrices
+import verdicts
 from learner import Learner, Method, RunningScale, Scaled
 from measuring import measure
 from methods import algorithm_one, gram_solvers, recursive, sgd
@@ -136,3 +139,61 @@ def test_imputation_fills_what_is_missing():
     fit = matrices.imputation(lambda filled: matrices.truncated(filled, 1), tol=1e-9)
     found = fit(entries, truth[tuple(entries.T)])[0]
     np.testing.assert_allclose(found, truth, atol=1e-4 * np.abs(truth).max())
+
+
+def row(method, error=1.0, seconds=1.0, estimates="row", **more):
+    known = {"problem": "p", "rows": 3000, "squared_error": error, "seconds": seconds}
+    return {"method": method, "estimates": estimates} | known | more
+
+
+def test_who_dominates_and_which_cells_are_lost():
+    rows = [
+        row("thresher"),
+        row("both", 0.95, 0.5),
+        row("rounding", 0.9995, 0.5),
+        row("slower, a little better", 0.95, 2.0),
+        row("slower, much better", 0.85, 2.0),
+        row("faster", 1.1, 0.1),
+        row("thresher refit", 0.5, 0.1, "checkpoint"),
+    ]
+    assert [r["method"] for r in verdicts.dominating(rows, at=(3000,))] == ["both"]
+    assert verdicts.dominating(rows, at=(10_000,)) == []
+    assert [(r["method"], r["also_faster"]) for r in verdicts.lost(rows)] == [
+        ("both", "yes"),
+        ("slower, much better", "no"),
+    ]
+
+
+def test_standings_are_among_streaming_methods():
+    real = [
+        row("thresher", r2=0.90, nonzeros=7),
+        row("best", r2=0.91, nonzeros=50),
+        row("near", r2=0.895, nonzeros=5, estimates="block"),
+        row("far", r2=0.88, nonzeros=1),
+        row("refit", r2=0.99, nonzeros=2, estimates="checkpoint"),
+    ]
+    (found,) = verdicts.standings(real)
+    assert (found["best_peer"], found["smallest_near"], found["smallest_features"]) == ("best", "near", 5)
+    assert found["behind"] == pytest.approx(0.01)
+
+
+def test_a_grid_is_continued_where_its_best_value_is_the_last():
+    def error(setting):
+        return abs(np.log(setting["c"] / 0.02)) + abs(np.log(setting["s"] / 12))
+
+    scores = {}
+
+    def score(setting):
+        scores[json.dumps(setting)] = error(setting)
+
+    grids.complete(
+        [{"c": c, "s": s} for c in (0.1, 0.2, 0.4) for s in (5, 10, 20, grids.ALL)],
+        lambda: list(scores),
+        score,
+        lambda: json.loads(min(scores, key=scores.get)),
+    )
+    tried = [json.loads(key) for key in scores]
+    assert {setting["c"] for setting in tried} == {0.1, 0.2, 0.4, 0.05, 0.025, 0.013}
+    assert {setting["s"] for setting in tried} == {5, 10, 20, grids.ALL}
+    assert list(grids.beyond([{"s": s} for s in (4, 8, 16, grids.ALL)], {"s": 16})) == [{"s": 32}]
+    assert list(grids.beyond([{"s": s} for s in (4, 8, 16, grids.ALL)], {"s": grids.ALL})) == []

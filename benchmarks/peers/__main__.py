@@ -18,6 +18,7 @@ from real_data import DATA_SETS
 from report import report
 from running import run
 from store import Store
+from verdicts import dominating, standings
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,18 +42,22 @@ def main():
     if arguments.what == "run":
         run(store, arguments.quick)
     for directory in filter(None, (output, arguments.save)):
-        synthetic, _ = report(store, directory, arguments.quick)
-        print(f"{directory}: tables.md, peers.csv, real.csv, lost.csv, versions.json, peers.png")
-    print_summary(synthetic)
+        synthetic, real = report(store, directory, arguments.quick)
+        print(f"{directory}: tables.md, peers.csv, real.csv, standings.csv, lost.csv, versions.json, peers.png")
+    print_summary(synthetic, real)
 
 
-def print_summary(synthetic):
-    from report import dominating
-
+def print_summary(synthetic, real):
     found = dominating(synthetic, at=(3000, 10_000))
     print(f"rivals better than ours in both error and time after 3000 or 10,000 rows: {len(found)}")
     for row in found:
         print(f"  {row['problem']}, {row['rows']} rows: {row['method']}")
+    print("real data: R2 and features of ours, and of the best streaming peer")
+    for row in standings(real):
+        print(
+            f"  {row['problem']}: {row['r2']:.4f}, {row['features']:.0f}; "
+            f"{row['best_peer']} {row['best_r2']:.4f}, {row['best_features']:.0f}"
+        )
 
 
 if __name__ == "__main__":

@@ -7,4 +7,3 @@ METHODS = {
     for module in (ours, gram_solvers, refits, algorithm_one, recursive, sgd, river_linear, vowpal)
     for method in module.METHODS
 }
-OURS = ours.METHODS[0].name
