@@ -1,4 +1,4 @@
-"""The rivals of benchmarks/peers are what they say: each against scikit-learn, a closed form or itself."""
+"""Those rivals of benchmarks/peers that are written there, against scikit-learn, a closed form or themselves."""
 
 import json
 import sys
@@ -70,6 +70,44 @@ def test_recursive_least_squares_is_ridge(data):
     np.testing.assert_allclose(learner.full, ridge, rtol=1e-6)
     kept = np.argsort(-np.abs(ridge))[:3]
     assert set(np.flatnonzero(learner.coef)) == set(kept)
+
+
+def test_recursive_least_squares_with_an_intercept(data):
+    X, y = data
+    rows = np.column_stack([X, np.ones(len(y))])
+    ridge = np.linalg.solve(rows.T @ rows + 0.5 * np.eye(21), rows.T @ y)
+    learner = recursive.make(20, real=True, s=10_000, ridge=0.5)
+    learner.learn(X, y)
+    np.testing.assert_allclose(learner.predict(X), rows @ ridge, rtol=1e-6)
+    few = recursive.make(20, real=True, s=3, ridge=0.5)
+    few.learn(X[:70], y[:70])
+    few.learn(X[70:], y[70:])
+    few.estimate()
+    assert set(np.flatnonzero(few.coef)) == set(np.argsort(-np.abs(ridge[:-1]) * X.std(axis=0))[:3])
+    np.testing.assert_allclose(few.predict(X.mean(axis=0)[None]), X.mean(axis=0) @ ridge[:-1] + ridge[-1], rtol=1e-6)
+
+
+def test_algorithm_one_on_real_rows_is_that_on_standardised_ones(data):
+    X, y = data
+    learner = algorithm_one.make(20, real=True, s=4, eta=0.05)
+    learner.learn_block(X, y)
+    coef = np.zeros(20)
+    for n in range(101, 151):
+        rows, response = X[:n] - X[:n].mean(axis=0), (y[:n] - y[:n].mean()) / y[:n].std()
+        rows = rows / rows.std(axis=0)
+        for _ in range(5):
+            coef = coef - 0.05 * rows.T @ (rows @ coef - response) / n
+            coef[np.argsort(-np.abs(coef))[4:]] = 0.0
+    expected = rows @ coef * y.std() + y.mean()
+    np.testing.assert_allclose(learner.predict(X), expected, rtol=1e-8)
+
+
+def test_solving_after_every_block_ends_where_solving_after_every_row_does(data):
+    X, y = data
+    rows, blocks = (how(20, gram_solvers.pursuit, s=4) for how in (gram_solvers.OnGram, gram_solvers.InBlocks))
+    rows.learn(X, y)
+    blocks.learn(X, y)
+    np.testing.assert_allclose(blocks.coef, rows.coef, rtol=1e-8, atol=1e-12)
 
 
 def test_running_scales_do_not_depend_on_the_blocks(data):
@@ -156,8 +194,9 @@ def test_who_dominates_and_which_cells_are_lost():
         row("faster", 1.1, 0.1),
         row("thresher refit", 0.5, 0.1, "checkpoint"),
     ]
-    assert [r["method"] for r in verdicts.dominating(rows, at=(3000,))] == ["both"]
-    assert verdicts.dominating(rows, at=(10_000,)) == []
+    later = [row("thresher", rows=10_000), row("both", 1.0, 0.5, rows=10_000)]
+    assert [r["method"] for r in verdicts.dominating(rows + later)] == ["both"]
+    assert verdicts.dominating(rows + later, n_last=1) == []
     assert [(r["method"], r["also_faster"]) for r in verdicts.lost(rows)] == [
         ("both", "yes"),
         ("slower, much better", "no"),

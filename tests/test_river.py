@@ -567,3 +567,10 @@ def test_without_river_the_error_says_what_to_install():
     code = "import sys; sys.modules['river'] = None; import thresher; import thresher.river"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ImportError: thresher.river needs river; install it with: pip install 'thresher[river]'" in result.stderr
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_model_without_features_survives_any_pickle(protocol):
+    model = pickle.loads(pickle.dumps(SparseRegressor(), protocol=protocol))
+    model.learn_one({"a": 1.0, "b": 2.0}, 3.0)
+    assert np.isfinite(model.predict_one({"a": 1.0}))

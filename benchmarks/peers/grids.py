@@ -3,7 +3,8 @@
 import json
 
 # Where the best setting lies at an end of the values tried for one of these, the next value is tried, so many times.
-SCALES, MOST_BEYOND = ("alpha", "c", "eta", "eta0", "ftrl_alpha", "l1", "rate", "ridge", "s"), 3
+SCALES = ("alpha", "c", "eta", "eta0", "ftrl_alpha", "l1", "learning_rate", "rate", "ridge", "s")
+MOST_BEYOND = 3
 # As a size, this means all features.
 ALL = 10_000
 
@@ -12,7 +13,7 @@ def beyond(tried, best):
     """Settings next to the best one, where it lies at an end of what was tried."""
     for name in sorted(set(best) & set(SCALES)):
         values = sorted({setting[name] for setting in tried if setting[name] != ALL})
-        if len(values) < 3 or best[name] not in (values[0], values[-1]):
+        if len(values) < 2 or best[name] not in (values[0], values[-1]):
             continue
         last, before = (values[0], values[1]) if best[name] == values[0] else (values[-1], values[-2])
         following = float(f"{last * last / before:.2g}")

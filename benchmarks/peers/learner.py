@@ -132,6 +132,10 @@ class Scaled(Learner):
                 (response - self.response.means) / self.response.scales,
             )
 
+    @property
+    def seconds_formatting(self):
+        return self.inner.seconds_formatting
+
     def estimate(self):
         self.inner.estimate()
         self.coef, self.intercept = rescaled(

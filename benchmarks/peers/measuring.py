@@ -9,6 +9,8 @@ from threadpoolctl import threadpool_limits
 
 # Consecutive rows that are timed before a checkpoint if a method can skip the others.
 WINDOW = 100
+# Rows from which a method learns before it is timed.
+WARM_UP = 600
 # Larger coefficients are on their way to infinity, and no two programs agree on them.
 DIVERGED = 1e3
 
@@ -22,7 +24,7 @@ def measure(method, setting, X, y, truth, checkpoints, window=WINDOW):
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)  # pursuit ends early, gradients overflow
-        warm_up(method, setting, X, y)
+        warm_up(method, X, y, **setting)
         learner, seconds, formatting, start, records = method.make(X.shape[1], **setting), 0.0, 0.0, 0, []
         for stop in checkpoints:
             first = max(start, stop - window) if learner.can_skip else start
@@ -55,10 +57,11 @@ def measure(method, setting, X, y, truth, checkpoints, window=WINDOW):
     return records
 
 
-def warm_up(method, setting, X, y):
+def warm_up(method, X, y, **setting):
     """Compile and import, so that it is not timed."""
     learner = method.make(X.shape[1], **setting)
-    learner.learn(X[:120], y[:120])
+    learner.learn_block(X[:WARM_UP], y[:WARM_UP])
+    learner.learn(X[WARM_UP : WARM_UP + 20], y[WARM_UP : WARM_UP + 20])
     learner.estimate()
 
 

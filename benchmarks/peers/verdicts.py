@@ -15,13 +15,14 @@ def is_ours(row):
     return row["method"].startswith("thresher")
 
 
-def dominating(rows, at):
-    """(problem, method, rows) of every rival that is better than our default in both error and time."""
+def dominating(rows, n_last=2):
+    """Every rival that is better than our default in both error and time, at one of the last checkpoints."""
     ours = {(r["problem"], r["rows"]): r for r in rows if r["method"] == OURS}
+    at = {problem: sorted(t for p, t in ours if p == problem)[-n_last:] for problem, _ in ours}
     return [
         r
         for r in rows
-        if r["rows"] in at
+        if r["rows"] in at[r["problem"]]
         and not is_ours(r)
         and r["squared_error"] < (1.0 - SAME) * ours[r["problem"], r["rows"]]["squared_error"]
         and r["seconds"] < ours[r["problem"], r["rows"]]["seconds"]

@@ -1,9 +1,21 @@
 """The paper's Algorithm 1 in plain NumPy."""
 
 import numpy as np
-from learner import Learner, Method, standardised
+from learner import Learner, Method
 
+from methods.gram_solvers import OnGram
 from thresher import SparseRegressor
+
+
+def steps(products, response, n, coef, s, eta, n_steps=5):
+    """A round: gradient steps, each followed by hard thresholding."""
+    for _ in range(n_steps):
+        support = np.flatnonzero(coef)
+        moved = coef - eta * (coef[support] @ products[support] - response) / n
+        kept = np.argpartition(-np.abs(moved), s - 1)[:s]
+        coef = np.zeros_like(moved)
+        coef[kept] = moved[kept]
+    return coef
 
 
 class AlgorithmOne(Learner):
@@ -35,17 +47,7 @@ class AlgorithmOne(Learner):
             self.response += response * x
             self.n += 1
             if self.n > self.n_warmup:
-                for _ in range(self.n_steps):
-                    self.coef = self.step()
-
-    def step(self):
-        support = np.flatnonzero(self.coef)
-        gradient = (self.coef[support] @ self.products[support] - self.response) / self.n
-        moved = self.coef - self.eta * gradient
-        kept = np.argpartition(-np.abs(moved), self.s - 1)[: self.s]
-        result = np.zeros_like(moved)
-        result[kept] = moved[kept]
-        return result
+                self.coef = steps(self.products, self.response, self.n, self.coef, self.s, self.eta, self.n_steps)
 
     def catch_up(self, X, y):
         """Let the twin see rows that were learned line by line; returns how far apart the two are."""
@@ -56,8 +58,24 @@ class AlgorithmOne(Learner):
         return self.products.nbytes + self.response.nbytes + self.coef.nbytes
 
 
+class OnStandardisedMoments(OnGram):
+    """The same on the moments of real rows, centred and scaled over all rows so far, a round after every row."""
+
+    def __init__(self, d, s, eta, n_warmup=100):
+        def solve(products, response, square, n, start):
+            return steps(products, response, n, start, min(s, d), eta) if n > n_warmup else start
+
+        super().__init__(d, solve, real=True)
+
+    def learn_block(self, X, y):
+        self.learn(X, y)
+
+    def state_bytes(self):
+        return self.products.nbytes + 3 * self.response.nbytes
+
+
 def make(d, real=False, **setting):
-    return standardised(AlgorithmOne(d, **setting), d, real)
+    return OnStandardisedMoments(d, **setting) if real else AlgorithmOne(d, **setting)
 
 
 METHODS = [

@@ -39,12 +39,12 @@ class Columns:
         self._places: dict[Name, int] = {}
         self._last = self._layout([])
 
-    def __getstate__(self) -> list[Name]:
-        return self.names  # all the rest follows
+    def __getstate__(self) -> dict[str, list[Name]]:
+        return {"names": self.names}  # all the rest follows; a bare empty list would not be given back
 
-    def __setstate__(self, names: list[Name]) -> None:
+    def __setstate__(self, state: dict[str, list[Name]]) -> None:
         self.__init__()  # type: ignore[misc]
-        self.add(names)
+        self.add(state["names"])
 
     def add(self, new: list[Name]) -> None:
         """Give features a column each, from the first one that is free."""

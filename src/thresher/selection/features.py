@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 # A path goes on for so many features, and half of those at the best one, after the best one.
 PATIENCE = 20
-# The criterion that ends a path is the extended BIC with this gamma: low, so that paths end late.
+# The criterion that ends a path, and says whether elimination pays, is the extended BIC with this gamma.
 GAMMA_OF_END = 0.25
 # Paths are not longer than this unless asked for.
 LONGEST = 1000
