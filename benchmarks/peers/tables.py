@@ -2,13 +2,14 @@
 
 import json
 
-from verdicts import is_ours, standings
+from verdicts import is_ours, lost, standings
 
 
 def tables(synthetic, real):
     parts = []
     for problem in dict.fromkeys(row["problem"] for row in synthetic):
         parts.append(f"## {problem}\n\n" + synthetic_table([r for r in synthetic if r["problem"] == problem]))
+    parts.append("## cells that are lost\n\n" + lost_table(synthetic))
     parts.append("## real data, streaming methods\n\n" + standings_table(real))
     for problem in dict.fromkeys(row["problem"] for row in real):
         parts.append(f"## {problem}\n\n" + real_table([r for r in real if r["problem"] == problem]))
@@ -62,6 +63,23 @@ def real_table(rows):
             for r in rows
         ],
     )
+
+
+def lost_table(synthetic):
+    """One line for each problem and number of rows; rivals from the best one on, with what our error is of theirs."""
+    by_place = {}
+    for row in lost(synthetic):
+        by_place.setdefault((row["problem"], row["rows"]), []).append(row)
+    lines = []
+    for (problem, n_rows), rivals in by_place.items():
+        rivals = sorted(rivals, key=lambda row: row["error"])
+        names = [
+            f"{row['method']} {row['our_error'] / row['error']:.2f}"
+            + (" and faster" if row["also_faster"] == "yes" else "")
+            for row in rivals
+        ]
+        lines.append([problem, f"{n_rows:,}", f"{rivals[0]['our_error']:.4g}", "; ".join(names)])
+    return markdown(["problem", "rows", "our error", "rivals: our error over theirs"], lines)
 
 
 def standings_table(real):
