@@ -96,7 +96,7 @@ def tecator() -> RealData:
         False,
         r_source("modeldata", "meats"),
         "package GPL-3; modeldata MIT; data in the public domain, as Tecator's note says",
-        "absorbance of meat at 100 neighbouring wavelengths, as measured (neighbours correlated by 0.9998 and more); fat content",
+        "absorbance of meat at 100 wavelengths, as measured (neighbours correlated by 0.9998 and more); fat content",
     )
 
 
