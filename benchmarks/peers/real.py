@@ -12,6 +12,8 @@ from threadpoolctl import threadpool_limits
 TUNING_ROWS = 5000
 # Predictions count from here on; before, a method may find its feet.
 FIRST = 100
+# Beyond so many rows a method takes minutes for every fit.
+MOST_ROWS = {"skscope refit": 20_000, "abess refit, automatic": 100_000}
 # Of short streams in no order of their own, the median over so many orders counts.
 N_ORDERS = {"diabetes": 5, "tecator": 5, "ames": 5}
 
@@ -35,11 +37,9 @@ def block_size(n_rows):
 def takes_part(method, n_rows):
     """Whether a method runs on a stream of this length.
 
-    Calls of another size give the same predictions, or nearly, and skscope takes minutes per fit on long streams.
+    Calls of another size give the same predictions, or nearly, and some take minutes per fit on long streams.
     """
-    return not method.name.endswith(("row by row", "in blocks")) and (
-        method.name != "skscope refit" or n_rows <= 20_000
-    )
+    return not method.name.endswith(("row by row", "in blocks")) and n_rows <= MOST_ROWS.get(method.name, n_rows)
 
 
 def prequential(method, setting, X, y, block):
