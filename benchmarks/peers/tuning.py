@@ -3,8 +3,8 @@
     python benchmarks/peers tune        # hours; goes on where it was, and writes tuned.json
 
 For synthetic data, the score is the geometric mean of the squared errors at the last two checkpoints, over two streams
-(one for the slow methods). For real data it is R2 over the first 5000 rows of the stream itself. Where the best setting
-lies at an end of the grid, the grid is continued there.
+(one for the slow methods). For real data it is R2 on the stream itself: all of it for quick methods, the first 5000 rows
+for the others. Where the best setting lies at an end of the grid, the grid is continued there.
 """
 
 import json
@@ -95,7 +95,7 @@ def tune_on(names=tuple(DATA_SETS), methods=None, path=PATH):
     scores = read(path)
     for name in names:
         data = DATA_SETS[name]()
-        X, y, block = data.X[:TUNING_ROWS], data.y[:TUNING_ROWS], block_size(len(data.y))
+        block = block_size(len(data.y))
         for method in METHODS.values():
             if len(method.settings(real=True)) == 1 or method.like or not takes_part(method, len(data.y)):
                 continue
@@ -103,7 +103,9 @@ def tune_on(names=tuple(DATA_SETS), methods=None, path=PATH):
                 continue
             done = scores.setdefault(name, {}).setdefault(method.name, {})
 
-            def score(setting, name=name, method=method, done=done, rows=(X, y, block)):
+            n = len(data.y) if method.quick else TUNING_ROWS
+
+            def score(setting, name=name, method=method, done=done, rows=(data.X[:n], data.y[:n], block)):
                 r2 = prequential(method, setting, *rows)["r2"]
                 keep(done, setting, r2 if math.isfinite(r2) else -DIVERGED, scores, path)
                 print(f"{name}  {method.name}  {setting}  {r2:.5g}", flush=True)

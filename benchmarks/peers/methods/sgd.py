@@ -43,7 +43,13 @@ REAL = {"alpha": (1e-4, 1e-3, 1e-2), "eta0": (0.0003, 0.001, 0.003, 0.01), "powe
 GRID = {"alpha": (0.003, 0.01, 0.03, 0.1), "eta0": (0.0003, 0.001, 0.003, 0.01), "power_t": (0.0, 0.25, 0.5)}
 METHODS = [
     Method(
-        "SGD l1", maker(BLOCK, "l1"), GRID, real_grid=REAL, takes_steps=True, note="scikit-learn, calls of 100 rows"
+        "SGD l1",
+        maker(BLOCK, "l1"),
+        GRID,
+        real_grid=REAL,
+        takes_steps=True,
+        quick=True,
+        note="scikit-learn, calls of 100 rows",
     ),
     Method("SGD l1, row by row", maker(1, "l1"), GRID, like="SGD l1"),
     Method(
@@ -52,6 +58,7 @@ METHODS = [
         GRID,
         real_grid=REAL,
         takes_steps=True,
+        quick=True,
         note="scikit-learn, calls of 100 rows",
     ),
     Method("SGD elastic net, row by row", maker(1, "elasticnet"), GRID, like="SGD elastic net"),
