@@ -18,6 +18,7 @@ from real_data import DATA_SETS
 from report import report
 from running import run
 from store import Store
+from tables import marked
 from verdicts import dominating, standings
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +52,7 @@ def print_summary(synthetic, real):
     found = dominating(synthetic)
     print(f"rivals better than ours in both error and time at one of the last two checkpoints: {len(found)}")
     for row in found:
-        print(f"  {row['problem']}, {row['rows']} rows: {row['method']}")
+        print(f"  {row['problem']}, {row['rows']} rows: {marked(row)}")
     print("real data: R2 and features of ours, and of the best streaming peer")
     for row in standings(real):
         print(

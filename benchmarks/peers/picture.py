@@ -56,10 +56,11 @@ def draw(rows, path):
         axis.set_ylabel("squared error")
     handles = [
         plt.Line2D([], [], marker="*", ls="", ms=13, color=OURS_COLOUR, label="thresher, nothing tuned"),
-        plt.Line2D([], [], marker="o", ls="", color=ROW_COLOUR, label="estimate after every row, or block, tuned"),
+        plt.Line2D([], [], marker="o", ls="", color=ROW_COLOUR, label="estimate after every row, tuned"),
+        plt.Line2D([], [], marker="s", ls="", color=ROW_COLOUR, label="after every 100 rows, tuned"),
         plt.Line2D([], [], marker="o", ls="", mfc="none", color=REFIT_COLOUR, label="refits four times, tuned"),
     ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
     figure.canvas.draw()  # panels have their final place, so that names can be put beside the points
     figure.set_layout_engine("none")
     for axis, problem in zip(axes.flat, problems, strict=False):
@@ -81,7 +82,9 @@ def panel(axis, problem, rows):
     for row in points:
         ours, refit = row["method"].startswith("thresher"), row["estimates"] == "checkpoint"
         colour = OURS_COLOUR if ours else REFIT_COLOUR if refit else ROW_COLOUR
-        marker = {"marker": "*", "ms": 14} if row["method"] == "thresher" else {"marker": "o", "ms": 5}
+        marker = {"marker": "s" if row["estimates"] == "block" else "o", "ms": 5}
+        if row["method"] == "thresher":
+            marker = {"marker": "*", "ms": 14}
         axis.plot(row["seconds"], row["squared_error"], color=colour, mfc="none" if refit else colour, ls="", **marker)
     axis.set(xscale="log", yscale="log", title=f"{problem}, after {points[0]['rows']:,} rows")
     axis.set_ylim(0.6 * min(errors), 1.8 * max(errors))

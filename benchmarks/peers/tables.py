@@ -67,14 +67,14 @@ def real_table(rows):
 
 def lost_table(synthetic):
     """One line for each problem and number of rows; rivals from the best one on, with what our error is of theirs."""
-    by_place = {}
-    for row in lost(synthetic):
+    problems, by_place = list(dict.fromkeys(row["problem"] for row in synthetic)), {}
+    for row in sorted(lost(synthetic), key=lambda row: (problems.index(row["problem"]), row["rows"])):
         by_place.setdefault((row["problem"], row["rows"]), []).append(row)
     lines = []
     for (problem, n_rows), rivals in by_place.items():
         rivals = sorted(rivals, key=lambda row: row["error"])
         names = [
-            f"{row['method']} {row['our_error'] / row['error']:.2f}"
+            f"{marked(row)} {row['our_error'] / row['error']:.2f}"
             + (" and faster" if row["also_faster"] == "yes" else "")
             for row in rivals
         ]

@@ -3,7 +3,7 @@
     python benchmarks/peers tune        # hours; goes on where it was, and writes tuned.json
 
 For synthetic data, the score is the geometric mean of the squared errors at the last two checkpoints, over two streams
-(one for the slow methods). For real data it is R2 on the stream itself: all of it for quick methods, the first 5000 rows
+(one for the slow methods). For real data it is R2 on the stream itself: all for quick methods, the first 5000 rows
 for the others. Where the best setting lies at an end of the grid, the grid is continued there.
 """
 

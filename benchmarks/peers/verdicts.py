@@ -60,6 +60,8 @@ def standings(real):
         found = [row for row in real if row["problem"] == problem and row["estimates"] != "checkpoint"]
         own = next(row for row in found if row["method"] == OURS)
         peers = [row for row in found if not is_ours(row)]
+        if not peers:  # not measured yet
+            continue
         best = max(peers, key=lambda row: row["r2"])
         near = [row for row in peers if row["r2"] >= max(best["r2"], own["r2"]) - NEAR]
         smallest = min(near, key=lambda row: row["nonzeros"]) if near else None
