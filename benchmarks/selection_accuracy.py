@@ -130,7 +130,17 @@ def run(arguments):
                     done[method] = run_one(method, X, y, source.coef)
                 errors = " ".join(f"{row[0]:.5f}" for row in done[method])
                 print(f"{design:14} {seed:3} {method:20} {errors}  {time.perf_counter() - start:6.1f} s", flush=True)
-            arguments.output.write_text(json.dumps(store, indent=1) + "\n")
+            write(store, arguments.output)
+
+
+def write(store, path):
+    """A line per stream, six digits."""
+    runs = {
+        stream: {method: [[float(f"{error:.6g}"), *sizes] for error, *sizes in rows] for method, rows in done.items()}
+        for stream, done in store["runs"].items()
+    }
+    lines = ",\n".join(f"  {json.dumps(stream)}: {json.dumps(done)}" for stream, done in runs.items())
+    path.write_text(f'{{"machine": {json.dumps(store["machine"])},\n "runs": {{\n{lines}\n }}}}\n')
 
 
 def table(runs, design, methods):
