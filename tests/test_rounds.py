@@ -169,6 +169,7 @@ def test_schedule_and_round_size_equal_plain_numpy(rng):
 @example(0, "duplicated", 70, 0.1, 5, 0, True, True, "auto", "hard")
 @example(0, "duplicated", 70, 0.1, 5, 0, True, True, "auto", "pursuit")
 @example(0, "correlated", 70, 0.1, 5, 0, False, True, "auto", "reciprocal")
+@example(4096, "independent", 61, 0.75, 1, 1, True, True, 0.01, "reciprocal")
 def test_equals_reference(seed, kind, d, share, K, t0, centred, standardized, step_size, rule):
     rng = np.random.default_rng(seed)
     n, s = t0 + 120, max(1, int(share * d))
@@ -186,7 +187,9 @@ def test_equals_reference(seed, kind, d, share, K, t0, centred, standardized, st
     except np.linalg.LinAlgError:  # or finds a singular problem
         reject()
     scale = max(np.abs(expected).max(), 1e-300)
-    assert_close(actual, expected, rtol=1e-8 + 1000.0 * np.abs(again - expected).max() / scale)
+    # At the threshold the slope of that rule is infinite, as of a square root: rounding of 1e-15 comes out as 3e-8.
+    least = 1e-7 if rule == "reciprocal" else 1e-8
+    assert_close(actual, expected, rtol=least + 1000.0 * np.abs(again - expected).max() / scale)
 
 
 def test_equals_reference_over_2000_rounds_with_the_certified_step(rng):
