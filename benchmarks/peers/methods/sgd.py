@@ -42,24 +42,18 @@ def maker(block, penalty):
 REAL = {"alpha": (1e-4, 1e-3, 1e-2), "eta0": (0.0003, 0.001, 0.003, 0.01), "power_t": (0.0, 0.25)}
 GRID = {"alpha": (0.003, 0.01, 0.03, 0.1), "eta0": (0.0003, 0.001, 0.003, 0.01), "power_t": (0.0, 0.25, 0.5)}
 METHODS = [
-    Method(
-        "SGD l1",
-        maker(BLOCK, "l1"),
-        GRID,
-        real_grid=REAL,
-        takes_steps=True,
-        quick=True,
-        note="scikit-learn, calls of 100 rows",
-    ),
-    Method("SGD l1, row by row", maker(1, "l1"), GRID, like="SGD l1"),
-    Method(
-        "SGD elastic net",
-        maker(BLOCK, "elasticnet"),
-        GRID,
-        real_grid=REAL,
-        takes_steps=True,
-        quick=True,
-        note="scikit-learn, calls of 100 rows",
-    ),
-    Method("SGD elastic net, row by row", maker(1, "elasticnet"), GRID, like="SGD elastic net"),
+    method
+    for name, penalty in (("SGD l1", "l1"), ("SGD elastic net", "elasticnet"))
+    for method in (
+        Method(
+            name,
+            maker(BLOCK, penalty),
+            GRID,
+            real_grid=REAL,
+            takes_steps=True,
+            quick=True,
+            note="scikit-learn, calls of 100 rows",
+        ),
+        Method(f"{name}, row by row", maker(1, penalty), GRID, like=name),
+    )
 ]
