@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,12 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         """
         check_is_fitted(self, "coef_")
         rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        result: Floats = safe_sparse_dot(rows, self.coef_) + self.intercept_
+        if issparse(rows):
+            result: Floats = rows @ self.coef_ + self.intercept_
+            return result
+        support = np.flatnonzero(self.coef_)
+        # Few columns, laid out the same way however the rows are, so that sums are taken in the same order.
+        result = np.take(rows, support, axis=1) @ self.coef_[support] + self.intercept_
         return result
 
     def _get_support_mask(self) -> NDArray[np.bool_]:

@@ -26,13 +26,15 @@ from thresher.kernels.dense_state import (
     write_gradient,
 )
 from thresher.kernels.gram import SHIFT_X, SUM_X, WEIGHT, Floats, GramArrays
-from thresher.kernels.step_grid import GROWTH, N_POWER, RESTING, ROUNDING, SHRINK, STABLE, on_grid
+from thresher.kernels.step_grid import GROWTH, N_POWER, ROUNDING, SHRINK, STABLE, on_grid
 from thresher.kernels.subspace import dot
 
 # Places in `tallies`: steps; projections without a full decomposition; gradients computed anew; steps after
 # which the loss was higher; steps not taken because they overflow; certified steps that were shortened.
 N_STEPS, N_FOLLOWED, N_REFRESHED, N_RISES, N_OVERFLOWS, N_SHORTENED = 0, 1, 2, 3, 4, 5
 N_TALLIES = 6
+# A move of less than the root of rounding, relatively, changes the loss by less than rounding.
+UNFELT = 1e-8
 
 
 @compiled
@@ -156,8 +158,7 @@ def accept(
     state: DenseState, eta: float, length: float, fall: float, rise: float, automatic: bool, problem: DenseProblem
 ) -> None:
     """Take the step that was proposed, measured by `measure_move`."""
-    # Below that, a move is rounding, and so is what it does to the loss.
-    felt = length > RESTING * (RESTING * size_of_estimate(state))
+    felt = length > UNFELT * (UNFELT * size_of_estimate(state))
     if not automatic and felt and fall + 0.5 * rise > 1e-9 * abs(fall):
         state.tallies[N_RISES] += 1
     apply_move(state)
