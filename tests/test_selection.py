@@ -487,3 +487,18 @@ def test_memory_of_milestones_is_bounded():
     n = len(taken)
     model.partial_fit(X, y)
     assert len(taken) == n
+
+
+def test_a_feature_must_be_worth_it():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((20_000, 12))
+    y = X[:, 0] + 0.5 * X[:, 1] + 0.04 * X[:, 2] + 0.03 * X[:, 3] + 0.5 * rng.standard_normal(20_000)
+    shares = {k: (X[:, k] @ y) ** 2 / (X[:, k] @ X[:, k]) / (y @ y) for k in range(4)}
+    assert shares[3] < shares[2] < 0.002 < shares[1]  # columns are independent, nearly
+    for worth, kept in [(0.0, [0, 1, 2, 3]), (0.5 * (shares[2] + shares[3]), [0, 1, 2]), (0.01, [0, 1]), (1.0, [])]:
+        model = SparseRegressor(selection=Ebic(worth=worth), fit_intercept=False).fit(X, y)
+        assert model.support_.tolist() == kept
+        assert model.sparsity_ == model.selection_.chosen == len(kept)
+    for wrong in (-0.1, 1.1, "much"):
+        with pytest.raises(ValueError, match="share of the variance"):
+            Ebic(worth=wrong)

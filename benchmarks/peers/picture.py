@@ -11,6 +11,7 @@ SHORT = {
     "thresher": "thresher",
     "thresher, row by row": "row by row",
     "thresher refit": "refit",
+    "thresher, worth 0.001": "worth 0.001",
     "lasso on a Gram": "lasso",
     "lasso on a Gram + refit": "lasso + refit",
     "OMP on a Gram": "OMP",

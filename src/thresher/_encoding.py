@@ -371,10 +371,13 @@ def _generator(numbers: Any) -> np.random.Generator:
 
 
 def _named(kind: Any, values: tuple[Any, ...]) -> Any:
-    """A named tuple of these values, made without calling anything of its class."""
-    if not issubclass(kind, tuple) or len(getattr(kind, "_fields", ())) != len(values):
+    """A named tuple of these values, made without calling anything of its class; later fields have their defaults."""
+    fields = getattr(kind, "_fields", ())
+    if not issubclass(kind, tuple) or len(values) > len(fields):
         _refuse()
-    return tuple.__new__(kind, values)
+    defaults = kind._field_defaults
+    added = [defaults[name] if name in defaults else _refuse() for name in fields[len(values) :]]
+    return tuple.__new__(kind, (*values, *added))
 
 
 @cache

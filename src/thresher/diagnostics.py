@@ -88,6 +88,7 @@ def diagnose(
     standardized: bool = True,
     names: Sequence[str] | None = None,
     recent_supports: Sequence[tuple[int, ArrayLike]] | None = None,
+    drifts: bool | None = None,
 ) -> Diagnosis:
     """Whether a sparse fit can be trusted, and what to do if not.
 
@@ -111,12 +112,14 @@ def diagnose(
         Names of all d columns.
     recent_supports : sequence of (round, support), optional
         Recent supports in the order of their rounds, or only those that were new.
+    drifts : bool, optional
+        Whether recent rows contradict the earlier ones, if somebody has watched.
 
     Returns
     -------
     Diagnosis
-        With findings "rows", "condition", "twins", "constant", "noise", and "support" if recent supports are
-        given or nothing is kept. Before the first row, only "rows".
+        With findings "rows", "condition", "twins", "constant", "noise", "support" if recent supports are
+        given or nothing is kept, and "drift" if that is given. Before the first row, only "rows".
 
     Notes
     -----
@@ -155,6 +158,8 @@ def diagnose(
     ]
     if recent_supports is not None or not theta.any():
         findings.append(_support(theta, recent_supports, labels))
+    if drifts is not None:
+        findings.append(_drift(drifts))
     return Diagnosis(tuple(findings))
 
 
@@ -301,6 +306,17 @@ def _noise(summary: Gram, theta: Floats, centred: bool) -> Finding:
         advice = "That is worse than no model: the fit is out of date or its steps were too long. Fit again."
         return Finding("noise", "warning", f"{facts}. {advice}", numbers)
     return Finding("noise", "ok", f"{facts}.", numbers)
+
+
+def _drift(drifts: bool) -> Finding:
+    if not drifts:
+        sentence = "Recent rows are like the earlier ones, as far as can be seen."
+        return Finding("drift", "ok", sentence, {"drifts": False})
+    sentence = (
+        "What relates X to y has changed on the way: coefficients follow the recent rows. Intervals, noise and the "
+        "choice of features are about all rows alike; forget rows that no longer count by subtracting their summary."
+    )
+    return Finding("drift", "note", sentence, {"drifts": True})
 
 
 def _support(theta: Floats, recent: Sequence[tuple[int, ArrayLike]] | None, labels: _Labels) -> Finding:

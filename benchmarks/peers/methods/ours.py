@@ -4,7 +4,7 @@ import pickle
 
 from learner import Learner, Method
 
-from thresher import Gram, SparseRegressor
+from thresher import Ebic, Gram, SparseRegressor
 
 BLOCK = 100
 
@@ -81,5 +81,10 @@ METHODS = [
         lambda d, real=False: AtCheckpoints(default(real), Gram(d)),
         estimates="checkpoint",
         note="SparseRegressor().fit_summary(gram)",
+    ),
+    Method(
+        "thresher, worth 0.001",
+        lambda d, real=False: Streamed(SparseRegressor(selection=Ebic(worth=0.001), fit_intercept=real)),
+        note="SparseRegressor(selection=Ebic(worth=0.001)), calls of 100 rows",
     ),
 ]

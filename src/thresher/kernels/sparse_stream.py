@@ -1,6 +1,7 @@
 """Rows in, estimates out: the loop over a block of rows."""
 
 from thresher.kernels._compile import compiled
+from thresher.kernels.drift import Drift, follow_residual
 from thresher.kernels.factor import Factor, add_row
 from thresher.kernels.gram import (
     N_BUFFERED,
@@ -46,6 +47,17 @@ def note_support(features: Integers, n_kept: int, n_rounds: int, held: Floats, h
 
 
 @compiled
+def list_nonzero(coef: Floats, listed: Integers) -> int:
+    """List the places of nonzero coefficients, and count them."""
+    n = 0
+    for j in range(coef.shape[0]):
+        if coef[j] != 0.0:
+            listed[n] = j
+            n += 1
+    return n
+
+
+@compiled
 def run_rows(
     gram: GramArrays,
     work: WorkingSet,
@@ -64,6 +76,7 @@ def run_rows(
     progress: Integers,
     held: Floats,
     held_total: Floats,
+    drift: Drift,
 ) -> None:
     """Absorb rows that fit in the buffer, with a round after every `round_size` of them.
 
@@ -71,8 +84,21 @@ def run_rows(
     """
     _, buffer, buffer_y, moments, totals, counts = gram
     wide, slots, features, _, local, rows, status = work
-    n_done = 0
+    follows = drift.delta.shape[0] > 0
+    n_done, n_nonzero = 0, -1  # the nonzero coefficients are not listed
     for i in range(X.shape[0]):
+        if follows and progress[N_ROUNDS] > 0:
+            if not status[STALE]:
+                n_nonzero = -1
+                follow_residual(
+                    drift, moments, totals, coef, intercept[0], features, status[N_KEPT], X, y, w, i, problem.centred
+                )
+            else:
+                if n_nonzero < 0:
+                    n_nonzero = list_nonzero(coef, drift.listed)
+                follow_residual(
+                    drift, moments, totals, coef, intercept[0], drift.listed, n_nonzero, X, y, w, i, problem.centred
+                )
         absorb_row(buffer, buffer_y, moments, totals, counts, X, y, w, i)
         if not status[STALE]:
             newest = counts[N_BUFFERED] - 1
@@ -92,6 +118,6 @@ def run_rows(
                 if problem.centred:
                     intercept[0] = best_intercept(moments, totals, coef, features, status[N_KEPT])
                 if round_size >= LONG_ROUND:
-                    status[STALE] = 1
+                    status[STALE], n_nonzero = 1, -1
         elif problem.centred and progress[N_ROUNDS] == 0:
             intercept[0] = best_intercept(moments, totals, coef, features, 0)  # the mean

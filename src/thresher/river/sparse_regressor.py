@@ -53,6 +53,8 @@ class SparseRegressor(base.MiniBatchRegressor):
         Rows per round.
     fit_intercept, standardize : bool, default=True
         Whether there is an intercept, and whether features are compared in units of their standard deviations.
+    follow_drift : bool, default=True
+        Whether coefficients follow a stream that changes.
     dtype : {"float64", "float32"}, default="float64"
         Storage of the co-moments.
 
@@ -75,7 +77,7 @@ class SparseRegressor(base.MiniBatchRegressor):
     >>> model = SparseRegressor()
     >>> score = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
     >>> round(score.get(), 2)
-    0.52
+    0.47
     >>> model.learn_one({"gallup": 40.0, "a_new_poll": 41.0}, 40.5)
     >>> model.features[-1]
     'a_new_poll'
@@ -94,6 +96,7 @@ class SparseRegressor(base.MiniBatchRegressor):
         round_size: int = 1,
         fit_intercept: bool = True,
         standardize: bool = True,
+        follow_drift: bool = True,
         dtype: str = "float64",
     ) -> None:
         self.sparsity = sparsity
@@ -105,6 +108,7 @@ class SparseRegressor(base.MiniBatchRegressor):
         self.round_size = round_size
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.follow_drift = follow_drift
         self.dtype = dtype
         self._model = Model(
             sparsity,
@@ -116,6 +120,7 @@ class SparseRegressor(base.MiniBatchRegressor):
             round_size=round_size,
             fit_intercept=fit_intercept,
             standardize=standardize,
+            follow_drift=follow_drift,
             dtype=dtype,
         )
         self._columns = Columns()

@@ -11,6 +11,7 @@ from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
 from thresher.kernels import sparse_round, sparse_stream
 from thresher.kernels.certificate import LAST_STEP, SPARE
+from thresher.kernels.drift import FOLLOWS, add_drift, no_drift
 from thresher.kernels.factor import Factor
 from thresher.kernels.problem import HARD, PURSUIT, RECIPROCAL, Problem
 from thresher.kernels.sparse_round import N_TALLIES
@@ -74,7 +75,13 @@ class SparseRounds(Progress):
         thresholding.
     patient : bool
         Whether a round ends as soon as a further step would gain next to nothing.
+    follow : bool
+        Whether to watch for a stream that changes, and to follow it: see `current`. For pursuit, whose estimate is the
+        best for all rows, so that what recent rows say beyond it is news.
     """
+
+    # Files from before there was any have none.
+    _drift = no_drift(0)
 
     def __init__(
         self,
@@ -85,6 +92,7 @@ class SparseRounds(Progress):
         caution: float = 1.0,
         rule: str = "hard",
         patient: bool = False,
+        follow: bool = False,
     ) -> None:
         super().__init__()
         if sparsity != 0:
@@ -121,6 +129,22 @@ class SparseRounds(Progress):
         self._held = np.zeros(d)
         self._held_total = np.zeros(1)
         self._n_followed = -1  # rows of the summary that the working set describes
+        self._drift = no_drift(d if follow and rule == "pursuit" else 0)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the stream changes, so that `current` follows it."""
+        return bool(self._drift.numbers[FOLLOWS])
+
+    def current(self) -> tuple[Floats, float]:
+        """Coefficients and intercept for the next row: the best for all rows so far, moved by what recent ones say."""
+        if not self.follows:
+            return self.coef.copy(), self.intercept
+        coef, arrays = np.empty_like(self.coef), self.gram.arrays
+        intercept = add_drift(
+            self._drift, arrays.moments, arrays.totals, self.coef, self.intercept, self.problem.centred, coef
+        )
+        return coef, float(intercept)
 
     @property
     def summary(self) -> Gram:
@@ -194,6 +218,7 @@ class SparseRounds(Progress):
             self._progress,
             self._held,
             self._held_total,
+            self._drift,
         )
         self._n_followed = self.gram.n_samples
 
@@ -232,8 +257,10 @@ class SparseRounds(Progress):
         """Rounds on this one summary until a round moves nothing by more than `tol`, relatively.
 
         While the support holds, rounds converge to least squares on it, so the limit is put in place at once;
-        the next round shows whether it is a fixed point. False if `max_rounds` were not enough.
+        the next round shows whether it is a fixed point. False if `max_rounds` were not enough. All rows count alike
+        where a stream ends, so nothing is followed.
         """
+        self._drift = no_drift(len(self._drift.delta))
         scale = np.sqrt(self.gram.variance(self.problem.centred))
         for _ in range(max_rounds):
             before = self.coef.copy()
@@ -270,6 +297,8 @@ class SparseRounds(Progress):
             self._tallies[:] = other._tallies
             self._held[:] = other._held
             self._held_total[:] = other._held_total
+            if len(self._drift.delta) == len(other._drift.delta):
+                self._drift = other._drift
         return self
 
     def widened(self, gram: Gram, sparsity: int) -> "SparseRounds":
@@ -286,6 +315,9 @@ class SparseRounds(Progress):
         room = capacity if self.problem.rule == PURSUIT else 0
         result.gram, result.problem = gram, self.problem._replace(sparsity=int(sparsity))
         result.coef, result._held = padded(self.coef, d), padded(self._held, d)
+        if len(self._drift.delta):
+            wide = {name: padded(getattr(self._drift, name), d) for name in ("delta", "turn", "units", "listed")}
+            result._drift = self._drift._replace(**wide)
         result._work = work._replace(
             wide=padded(work.wide, 3, d),
             slots=padded(work.slots, N_SLOT_ROWS, capacity),

@@ -1,13 +1,13 @@
 """Choosing a size by an information criterion."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.selection.criteria import Criterion, misfit
+from thresher.selection.criteria import Criterion, Selection, misfit
 from thresher.selection.path import Path
 
 Floats = NDArray[np.float64]
@@ -32,6 +32,10 @@ class Ebic(Criterion):
         What the search costs. The choice is consistent, for d growing as a power of n, if
         :math:`\gamma > 1 - \log n / (2 \log d)`; ``"auto"`` is 0.2 more than that, and at least 0.2. So the search
         costs much where rows are few for d features, and less when there are many.
+    worth : float, default=0.0
+        The last features of the path (or groups, or ranks) are left out while each explains less than this share of the
+        variance of the response. With very many rows every feature that matters at all is found, however little;
+        ``worth=0.0005`` keeps those that matter to somebody.
 
     References
     ----------
@@ -50,12 +54,15 @@ class Ebic(Criterion):
     """
 
     gamma: float | str = "auto"
+    worth: float = 0.0
     name: ClassVar[str] = "ebic"
 
     def __post_init__(self) -> None:
         number = isinstance(self.gamma, Real) and 0.0 <= self.gamma < np.inf
         if not number and self.gamma != "auto":
             raise ValueError(f"gamma must be a number, at least 0, or 'auto', got {self.gamma!r}")
+        if not (isinstance(self.worth, Real) and 0.0 <= self.worth <= 1.0):
+            raise ValueError(f"worth must be a share of the variance, from 0 to 1, got {self.worth!r}")
 
     def criterion(self, path: Path) -> Floats:
         """The criterion of every candidate."""
@@ -63,6 +70,14 @@ class Ebic(Criterion):
         gamma = self.gamma if isinstance(self.gamma, Real) else _beyond_consistency(log_n, path.log_models)
         result: Floats = misfit(path) + path.freedom * log_n + 2.0 * float(gamma) * path.log_models
         return result
+
+    def select(self, path: Path, n_samples: int) -> Selection:
+        """The smallest size whose criterion is least, less what is not worth it."""
+        found = super().select(path, n_samples)
+        place = int(np.searchsorted(path.sizes, found.chosen))
+        while place and path.loss[place - 1] - path.loss[place] < self.worth * path.null:
+            place -= 1
+        return replace(found, chosen=int(path.sizes[place]))
 
 
 def _beyond_consistency(log_n: float, log_models: Floats) -> float:

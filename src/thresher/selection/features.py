@@ -126,6 +126,8 @@ class Features(Family):
         How the rounds move.
     patient : bool
         Whether rounds end early.
+    follow : bool
+        Whether rounds follow a stream that changes.
 
     References
     ----------
@@ -137,6 +139,7 @@ class Features(Family):
     standardized: bool = True
     rule: str = "pursuit"
     patient: bool = False
+    follow: bool = False
 
     def most(self, summary: Gram) -> int:
         """The largest size worth considering: with more, noise explains as much as it likes."""
@@ -189,7 +192,9 @@ class Features(Family):
 
     def new_rounds(self, summary: Gram, size: int) -> SparseRounds:
         """Rounds with `size` features."""
-        return SparseRounds(summary, size, self.centred, self.standardized, rule=self.rule, patient=self.patient)
+        return SparseRounds(
+            summary, size, self.centred, self.standardized, rule=self.rule, patient=self.patient, follow=self.follow
+        )
 
     def loss(self, summary: Gram, coef: Floats) -> float:
         """Half the mean squared residual of an estimate."""
