@@ -375,7 +375,7 @@ def _named(kind: Any, values: tuple[Any, ...]) -> Any:
     fields = getattr(kind, "_fields", ())
     if not issubclass(kind, tuple) or len(values) > len(fields):
         _refuse()
-    defaults = kind._field_defaults
+    defaults = getattr(kind, "_field_defaults", {})
     added = [defaults[name] if name in defaults else _refuse() for name in fields[len(values) :]]
     return tuple.__new__(kind, (*values, *added))
 

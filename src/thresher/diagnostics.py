@@ -310,11 +310,12 @@ def _noise(summary: Gram, theta: Floats, centred: bool) -> Finding:
 
 def _drift(drifts: bool) -> Finding:
     if not drifts:
-        sentence = "Recent rows are like the earlier ones, as far as can be seen."
+        sentence = "Recent errors do not predict the next ones, as far as can be seen."
         return Finding("drift", "ok", sentence, {"drifts": False})
     sentence = (
-        "What relates X to y has changed on the way: coefficients follow the recent rows. Intervals, noise and the "
-        "choice of features are about all rows alike; forget rows that no longer count by subtracting their summary."
+        "Recent errors predict the next ones: what relates X to y changes, and coefficients follow the recent rows. "
+        "Intervals, noise and the choice of features are about all rows alike; subtract the summary of rows that no "
+        "longer count to forget them."
     )
     return Finding("drift", "note", sentence, {"drifts": True})
 

@@ -103,7 +103,8 @@ class CoefficientsDisplay(_Display):
         """
         check_is_fitted(estimator, "milestones_")
         scale = np.sqrt(estimator.summary_.variance())
-        now, ever = scale * np.abs(estimator.coef_), np.zeros(len(scale))
+        latest = estimator.overall_coef_
+        now, ever = scale * np.abs(latest), np.zeros(len(scale))
         for milestone in estimator.milestones_:
             size = scale[milestone.support] * np.abs(milestone.values)
             ever[milestone.support] = np.maximum(ever[milestone.support], size)
@@ -115,7 +116,7 @@ class CoefficientsDisplay(_Display):
             _, mine, theirs = np.intersect1d(features, milestone.support, return_indices=True)
             row[mine] = milestone.values[theirs]
         if not counts or counts[-1] < estimator.n_samples_seen_:
-            counts, coef = [*counts, estimator.n_samples_seen_], np.vstack([coef, estimator.coef_[features]])
+            counts, coef = [*counts, estimator.n_samples_seen_], np.vstack([coef, latest[features]])
         return cls(counts, coef, _names(estimator, features)).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:

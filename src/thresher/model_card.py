@@ -83,17 +83,17 @@ def model_card(model: SparseRegressor) -> ModelCard:
     scale = np.sqrt(summary.variance(centred))
     noise = _noise(model)
     bounds = _bounds(model)
-    features = []
-    for j in sorted(model.support_, key=lambda j: -abs(model.coef_[j]) * scale[j]):
-        standardized = float(model.coef_[j] * scale[j] / spread_y) if spread_y > 0.0 else None
-        features.append(Feature(names[j], float(model.coef_[j]), standardized, *bounds.get(int(j), (None, None))))
-    left = 2.0 * summary.loss(model.coef_, None if centred else 0.0)
+    coef, features = model.overall_coef_, []
+    for j in sorted(np.flatnonzero(coef), key=lambda j: -abs(coef[j]) * scale[j]):
+        standardized = float(coef[j] * scale[j] / spread_y) if spread_y > 0.0 else None
+        features.append(Feature(names[j], float(coef[j]), standardized, *bounds.get(int(j), (None, None))))
+    left = 2.0 * summary.loss(coef, None if centred else 0.0)
     return ModelCard(
         n_rows=model.n_samples_seen_,
         n_columns=model.n_features_in_,
         sparsity=model.sparsity_,
         chosen_by=model.selection_.method if hasattr(model, "selection_") else None,
-        intercept=model.intercept_,
+        intercept=summary.best_intercept(coef) if model.drifts_ and centred else model.intercept_,
         noise=noise,
         r2=1.0 - left / spread_y**2 if spread_y > 0.0 else None,
         features=tuple(features),

@@ -78,10 +78,17 @@ class Explaining:
             criterion=method.criterion(path),
         )
 
+    @property
+    def overall_coef_(self) -> Floats:
+        """The coefficients that are best for all rows alike: `coef_`, unless the stream changes and that follows it."""
+        check_is_fitted(self, "coef_")
+        coef: Floats = self._rounds.inner.coef.flatten()
+        return coef
+
     def noise_variance(self) -> float:
         """The variance of the noise: residual sum of squares over n less the coefficients and the intercept."""
         check_is_fitted(self, "coef_")
-        return noise_variance(self.summary_, self._overall(), self._solved.centred)
+        return noise_variance(self.summary_, self.overall_coef_, self._solved.centred)
 
     def diagnose(self) -> Diagnosis:
         """What could be wrong: too few rows, conditioning, near-twins, constant columns, noise, a world that changes.
@@ -94,7 +101,7 @@ class Explaining:
         check_is_fitted(self, "coef_")
         recent = [m for m in self.milestones_ if 2 * m.n_samples >= self.n_samples_seen_]
         supports = [(m.n_rounds, m.support) for m in recent]
-        coef = self._overall()
+        coef = self.overall_coef_
         supports.append((int(self._rounds.n_rounds), np.flatnonzero(coef)))
         names = getattr(self, "feature_names_in_", None)
         return diagnose(
@@ -163,7 +170,9 @@ class Explaining:
         if method == "debiased":
             index = np.flatnonzero(self.coef_) if index is None else index
             names = self._names_of(index)
-            return debiased_intervals(self.summary_, self._overall(), index, level, self._solved.centred, names=names)
+            return debiased_intervals(
+                self.summary_, self.overall_coef_, index, level, self._solved.centred, names=names
+            )
         at = self.n_samples_seen_ // 2 if split_at is None else check_positive_integer(split_at, "split_at")
         frozen = [m for m in self.milestones_ if m.n_samples <= at and m.part is not None]
         if not frozen:
@@ -178,11 +187,6 @@ class Explaining:
             later, level, self._solved.centred, features=then.support, names=self._names_of(then.support)
         )
         return result if index is None else result.only(index)
-
-    def _overall(self) -> Floats:
-        """The coefficients that are best for all rows alike, wherever the last of them lead."""
-        coef: Floats = self._rounds.inner.coef.reshape(-1)
-        return coef
 
     def _feature_numbers(self, features: ArrayLike) -> NDArray[np.intp]:
         given = np.atleast_1d(np.asarray(features))

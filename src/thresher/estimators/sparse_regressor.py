@@ -90,9 +90,9 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
     follow_drift : bool, default=True
         Whether coefficients may follow a stream that changes. What the estimate leaves of each row before it has seen
         it is also predicted from what it left of the rows just before, by an adaptive filter on the kept features. When
-        that has been better at odds of a million to one, it is added to `coef_` and `intercept_`, until it is no
-        better than nothing. In a stream that does not change, that happens about once in 10^8 rows. Only for
-        ``partial_fit`` with the rule pursuit; in ``fit``, all rows count alike.
+        that has been better by five standard errors, it is added to `coef_` and `intercept_`, until it has been no
+        better than nothing for some thousand rows. Only for ``partial_fit`` with the rule pursuit; in ``fit``, all
+        rows count alike.
     groups : array-like of shape (n_features,), optional
         The group of each column, as integers or strings. Columns of a group (one-hot levels, lags of one signal)
         are kept or dropped together: the s groups of largest norm are kept. A step then costs O(d s) instead of O(s^2).
@@ -117,6 +117,8 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
         The last choice of s and its criterion for every s, with ``sparsity="auto"``.
     drifts_ : bool
         Whether the stream has changed, so that coefficients follow its recent rows.
+    overall_coef_ : ndarray of shape (n_features_in_,)
+        The coefficients that are best for all rows alike; those of `coef_`, unless it drifts.
     milestones_ : list of Milestone
         How things stood whenever there were a twentieth more rows: rows, rounds, s, support and coefficients.
     selected_groups_ : ndarray

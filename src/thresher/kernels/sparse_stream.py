@@ -1,7 +1,7 @@
 """Rows in, estimates out: the loop over a block of rows."""
 
 from thresher.kernels._compile import compiled
-from thresher.kernels.drift import Drift, follow_residual
+from thresher.kernels.drift import Drift, follow_move, follow_residual, note_estimate
 from thresher.kernels.factor import Factor, add_row
 from thresher.kernels.gram import (
     N_BUFFERED,
@@ -85,20 +85,32 @@ def run_rows(
     _, buffer, buffer_y, moments, totals, counts = gram
     wide, slots, features, _, local, rows, status = work
     follows = drift.delta.shape[0] > 0
+    kept, n_kept, fitted = features, 0, 0.0
     n_done, n_nonzero = 0, -1  # the nonzero coefficients are not listed
     for i in range(X.shape[0]):
         if follows and progress[N_ROUNDS] > 0:
-            if not status[STALE]:
-                n_nonzero = -1
-                follow_residual(
-                    drift, moments, totals, coef, intercept[0], features, status[N_KEPT], X, y, w, i, problem.centred
-                )
-            else:
+            kept, n_kept = features, status[N_KEPT]
+            if status[STALE]:
                 if n_nonzero < 0:
                     n_nonzero = list_nonzero(coef, drift.listed)
-                follow_residual(
-                    drift, moments, totals, coef, intercept[0], drift.listed, n_nonzero, X, y, w, i, problem.centred
-                )
+                kept, n_kept = drift.listed, n_nonzero
+            else:
+                n_nonzero = -1
+            follow_residual(
+                drift,
+                moments,
+                totals,
+                counts[N_SAMPLES],
+                coef,
+                intercept[0],
+                kept,
+                n_kept,
+                X,
+                y,
+                w,
+                i,
+                problem.centred,
+            )
         absorb_row(buffer, buffer_y, moments, totals, counts, X, y, w, i)
         if not status[STALE]:
             newest = counts[N_BUFFERED] - 1
@@ -109,6 +121,9 @@ def run_rows(
             progress[N_PENDING] += 1
             if progress[N_PENDING] >= round_size:
                 which = min(n_done, steps.shape[0] - 1)
+                moves = follows and progress[N_ROUNDS] > 0 and round_size >= LONG_ROUND
+                if moves:
+                    fitted = intercept[0] + note_estimate(drift, moments, totals, coef, kept, n_kept)
                 run_round(gram, work, factor, coef, steps, which, problem, numbers, tallies)
                 n_done += 1
                 progress[N_ROUNDS] += 1
@@ -117,6 +132,9 @@ def run_rows(
                 note_support(features, status[N_KEPT], progress[N_ROUNDS], held, held_total)
                 if problem.centred:
                     intercept[0] = best_intercept(moments, totals, coef, features, status[N_KEPT])
+                if moves:
+                    risen = totals[SHIFT_Y] + totals[SUM_Y] / totals[WEIGHT] - fitted
+                    follow_move(drift, moments, totals, coef, risen, features, status[N_KEPT], problem.centred)
                 if round_size >= LONG_ROUND:
                     status[STALE], n_nonzero = 1, -1
         elif problem.centred and progress[N_ROUNDS] == 0:

@@ -11,7 +11,7 @@ from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
 from thresher.kernels import sparse_round, sparse_stream
 from thresher.kernels.certificate import LAST_STEP, SPARE
-from thresher.kernels.drift import FOLLOWS, add_drift, no_drift
+from thresher.kernels.drift import FOLLOWS, add_drift, follow_move, no_drift, note_estimate
 from thresher.kernels.factor import Factor
 from thresher.kernels.problem import HARD, PURSUIT, RECIPROCAL, Problem
 from thresher.kernels.sparse_round import N_TALLIES
@@ -231,7 +231,12 @@ class SparseRounds(Progress):
         """One round on the rows absorbed so far."""
         steps = step_table(step_size, self.n_rounds + 1, 1, n_steps)
         self._follow_summary()
+        arrays, before = self.gram.arrays, np.flatnonzero(self.coef)
+        moves = len(self._drift.delta) > 0 and self.n_rounds > 0 and self.n_pending >= sparse_stream.LONG_ROUND
         with InterruptsDeferred():
+            if moves:
+                fitted = note_estimate(self._drift, arrays.moments, arrays.totals, self.coef, before, len(before))
+                fitted += self.intercept
             sparse_round.run_round(
                 self.gram.arrays,
                 self._work,
@@ -247,6 +252,17 @@ class SparseRounds(Progress):
             self._update_intercept()
             support = np.flatnonzero(self.coef)
             sparse_stream.note_support(support, len(support), self.n_rounds, self._held, self._held_total)
+            if moves:
+                follow_move(
+                    self._drift,
+                    arrays.moments,
+                    arrays.totals,
+                    self.coef,
+                    self.gram.mean_y - fitted,
+                    support,
+                    len(support),
+                    self.problem.centred,
+                )
         return self
 
     def _update_intercept(self) -> None:
@@ -297,7 +313,8 @@ class SparseRounds(Progress):
             self._tallies[:] = other._tallies
             self._held[:] = other._held
             self._held_total[:] = other._held_total
-            if len(self._drift.delta) == len(other._drift.delta):
+            same_units = problem.centred == other.problem.centred
+            if same_units and len(self._drift.delta) == len(other._drift.delta):
                 self._drift = other._drift
         return self
 
