@@ -21,8 +21,8 @@ QUICK = ("Toeplitz 0.5, d = 200", "20 responses, 200 features, rank 4", "diabete
 LONG = {"diamonds": 53_920, "flights": 327_346}
 # Seconds between looks at what is finished, which take a while.
 POLL = 20.0
-# Streams that take minutes, the longest first.
-LONGEST = ("Toeplitz 0.5, d = 4000", "diamonds", "flights", "hotel", "electricity")
+# Seconds for each method on streams that take minutes, which go first, and on the others: roughly, for the time left.
+SECONDS, OTHERS = {"Toeplitz 0.5, d = 4000": 20, "diamonds": 11, "flights": 50, "hotel": 11, "electricity": 9}, 2
 
 
 def wanted_cells(quick):
@@ -44,16 +44,22 @@ def missing_cells(store, quick):
     return [(name, m, *rest) for name, m, *rest in wanted_cells(quick) if store.read(name, m.name, *rest) is None]
 
 
+def work(cells):
+    """About how many seconds they take."""
+    return sum(SECONDS.get(name, OTHERS) for name, *_ in cells)
+
+
 def run(store, quick):
     """Measure what is missing; every process has one thread, and all methods on a stream run in the same process."""
-    missing = missing_cells(store, quick)
-    n_wanted, left = len(list(wanted_cells(quick))), len(missing)
+    wanted, missing = list(wanted_cells(quick)), missing_cells(store, quick)
+    n_done, done, left = len(wanted) - len(missing), work(wanted) - work(missing), missing
     streams = [list(cells) for _, cells in groupby(missing, key=lambda cell: (cell[0], cell[2]))]
     # The long ones first, so that no process is left alone with one at the end.
-    streams.sort(key=lambda cells: LONGEST.index(cells[0][0]) if cells[0][0] in LONGEST else len(LONGEST))
+    longest = list(SECONDS)
+    streams.sort(key=lambda cells: longest.index(cells[0][0]) if cells[0][0] in SECONDS else len(SECONDS))
     failures = []
     pool = ProcessPoolExecutor(2, mp_context=get_context("spawn"), initializer=die_when_interrupted)
-    with Progress(n_wanted - left, n_wanted, True) as progress:
+    with Progress(n_done, len(wanted), True, done, work(wanted)) as progress:
         try:
             tasks = [
                 pool.submit(
@@ -64,9 +70,9 @@ def run(store, quick):
             while tasks:
                 done, tasks = wait(tasks, timeout=POLL, return_when=FIRST_COMPLETED)
                 failures += [failure for task in done for failure in task.result()]
-                still = len(missing_cells(store, quick))
-                if still < left:
-                    progress.advance(f"{still} to go", left - still, left - still)
+                still = missing_cells(store, quick)
+                if len(still) < len(left):
+                    progress.advance(f"{len(still)} to go", work(left) - work(still), len(left) - len(still))
                 left = still
         finally:
             pool.shutdown(cancel_futures=True)
