@@ -93,7 +93,7 @@ def model_card(model: SparseRegressor) -> ModelCard:
         n_columns=model.n_features_in_,
         sparsity=model.sparsity_,
         chosen_by=model.selection_.method if hasattr(model, "selection_") else None,
-        intercept=summary.best_intercept(coef) if getattr(model, "drifts_", False) and centred else model.intercept_,
+        intercept=model.overall_intercept_,
         noise=noise,
         r2=1.0 - left / spread_y**2 if spread_y > 0.0 else None,
         features=tuple(features),

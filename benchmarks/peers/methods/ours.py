@@ -87,4 +87,10 @@ METHODS = [
         lambda d, real=False: Streamed(SparseRegressor(selection=Ebic(worth=0.001), fit_intercept=real)),
         note="SparseRegressor(selection=Ebic(worth=0.001)), calls of 100 rows",
     ),
+    Method(
+        "thresher, all rows alike",
+        lambda d, real=False: Streamed(SparseRegressor(follow_drift=False, fit_intercept=real)),
+        real_only=True,
+        note="SparseRegressor(follow_drift=False)",
+    ),
 ]

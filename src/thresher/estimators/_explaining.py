@@ -85,6 +85,12 @@ class Explaining:
         coef: Floats = self._rounds.inner.coef.flatten()
         return coef
 
+    @property
+    def overall_intercept_(self) -> float:
+        """The intercept that goes with `overall_coef_`."""
+        check_is_fitted(self, "coef_")
+        return float(np.ravel(self._rounds.inner.intercept)[0]) if self._solved.centred else 0.0
+
     def noise_variance(self) -> float:
         """The variance of the noise: residual sum of squares over n less the coefficients and the intercept."""
         check_is_fitted(self, "coef_")
@@ -168,7 +174,7 @@ class Explaining:
             raise ValueError(f"method must be 'debiased' or 'split', got {method!r}")
         index = None if features is None else self._feature_numbers(features)
         if method == "debiased":
-            index = np.flatnonzero(self.coef_) if index is None else index
+            index = np.flatnonzero(self.overall_coef_) if index is None else index
             names = self._names_of(index)
             return debiased_intervals(
                 self.summary_, self.overall_coef_, index, level, self._solved.centred, names=names

@@ -117,8 +117,8 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
         The last choice of s and its criterion for every s, with ``sparsity="auto"``.
     drifts_ : bool
         Whether the stream has changed, so that coefficients follow its recent rows.
-    overall_coef_ : ndarray of shape (n_features_in_,)
-        The coefficients that are best for all rows alike; those of `coef_`, unless it drifts.
+    overall_coef_, overall_intercept_ : ndarray of shape (n_features_in_,), float
+        What is best for all rows alike; `coef_` and `intercept_`, unless it drifts.
     milestones_ : list of Milestone
         How things stood whenever there were a twentieth more rows: rows, rounds, s, support and coefficients.
     selected_groups_ : ndarray
@@ -140,6 +140,9 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
 
     Notes
     -----
+    All of this is about rows that count alike. In a stream that changes, `coef_` follows its recent rows instead (see
+    `follow_drift`), of which none counts for more than the average one, whatever its weight.
+
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. ``fit`` depends on the
     rows but not on their order, to rounding, and ``partial_fit`` may go on from there.
 

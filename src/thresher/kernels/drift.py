@@ -7,8 +7,8 @@ that row in units of their scales, and a one for the intercept, the normalised l
 
 predicts e from what was left of the rows just before. If nothing changes, e has the mean zero whatever came before, and
 the filter loses: the gain in squared error of a row, e^2 - (e - p)^2 = p (2 e - p), has the mean -p^2, whatever the
-distribution of e. So the filter is used when the sum of gains is many times the root of the sum of their squares, of
-which it is at most one for any single row, and until the recent gains sum to less than nothing.
+distribution of e. So the filter is used when the sum of gains is many times the root of the sum of their squares, to
+which no single row adds more than one, and until the recent gains sum to less than nothing.
 
 B. Widrow and S. D. Stearns (1985). Adaptive Signal Processing. Chapter 6.
 V. H. de la Pena, T. L. Lai and Q.-M. Shao (2009). Self-Normalized Processes. Springer.
@@ -22,7 +22,7 @@ from thresher.kernels._compile import compiled
 from thresher.kernels.gram import SHIFT_X, SHIFT_Y, SUM_X, SUM_Y, SUM_YY, WEIGHT, Floats, Integers
 from thresher.kernels.problem import PERFECT, TINY, variance
 
-# How fast the filter goes, and how fast it forgets what is not confirmed. Recent gains are those of so many rows, too.
+# How fast the filter goes, and how fast it forgets what is not confirmed. Recent gains are those of 1 / LEAK rows.
 RATE, LEAK = 1.0 / 16.0, 1.0 / 1024.0
 # How fast the evidence is forgotten, and how many times the root of the squares it takes, to which doubts are added as
 # if there had been so many rows before: a few rows in which something rare does not happen look like a change.
@@ -31,6 +31,8 @@ SLOW, ENOUGH, DOUBT = 1.0 / 8192.0, 5.0, 1000.0
 LARGEST = 8.0
 # Larger residuals have squares that cannot be summed.
 BEYOND = 1e150
+# The estimate moves by what so many rows say at once: the filter has learned the same from them.
+LONG = 64
 
 # Places in Drift.numbers
 LEVEL, USUAL, SEEN, GAIN, SQUARES, RECENT, FOLLOWS = 0, 1, 2, 3, 4, 5, 6
@@ -43,7 +45,7 @@ class Drift(NamedTuple):
     turn: Integers  # (d,), the last turn at which each feature was kept
     units: Floats  # (d,), the row in units of the scales, for kept features
     listed: Integers  # (d,), room to list features
-    numbers: Floats  # (7,): intercept of the filter, mean square of e, rows it is the mean of, evidence, in use or not
+    numbers: Floats  # (7,): intercept of the filter, mean square of e, its rows, three sums of gains, in use or not
     turns: Integers  # (1,), rows seen
 
 
@@ -52,7 +54,7 @@ def no_drift(n_features: int) -> Drift:
     d = n_features
     return Drift(
         delta=np.zeros(d),
-        turn=np.zeros(d, np.int64),
+        turn=np.full(d, -1),
         units=np.zeros(d),
         listed=np.zeros(d, np.int64),
         numbers=np.zeros(7),
@@ -103,13 +105,13 @@ def follow_residual(
     drift.turns[0] = now + 1
     if not abs(error) + squares < BEYOND:  # so far away that it says nothing
         return
-    usual = numbers[USUAL]
-    if numbers[SEEN] > 0.0:
+    usual, rounding = numbers[USUAL], max(PERFECT * _spread_of_y(totals, centred), TINY)
+    if usual > rounding:
         bound = LARGEST * np.sqrt(usual)
         error = min(max(error, -bound), bound)
     numbers[SEEN] += weight
     numbers[USUAL] += max(LEAK * weight, weight / numbers[SEEN]) * (error * error - usual)
-    if usual <= max(PERFECT * _spread_of_y(totals, centred), TINY):  # what is left is rounding
+    if usual <= rounding:
         return
     gain = weight * (predicted * (2.0 * error - predicted) / usual)
     numbers[SQUARES] = (1.0 - SLOW) * numbers[SQUARES] + gain * gain
@@ -155,8 +157,9 @@ def follow_move(
     """
     for k in range(n_kept):
         j = kept[k]
-        if drift.turn[j] == drift.turns[0]:
-            drift.delta[j] += (drift.units[j] - coef[j]) * np.sqrt(variance(moments, totals, j, centred))
+        spread = variance(moments, totals, j, centred)
+        if drift.turn[j] == drift.turns[0] and spread > TINY:
+            drift.delta[j] += (drift.units[j] - coef[j]) * np.sqrt(spread)
     if centred:
         drift.numbers[LEVEL] -= risen
 

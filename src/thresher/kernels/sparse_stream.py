@@ -1,7 +1,7 @@
 """Rows in, estimates out: the loop over a block of rows."""
 
 from thresher.kernels._compile import compiled
-from thresher.kernels.drift import Drift, follow_move, follow_residual, note_estimate
+from thresher.kernels.drift import LONG, Drift, follow_move, follow_residual, note_estimate
 from thresher.kernels.factor import Factor, add_row
 from thresher.kernels.gram import (
     N_BUFFERED,
@@ -121,7 +121,7 @@ def run_rows(
             progress[N_PENDING] += 1
             if progress[N_PENDING] >= round_size:
                 which = min(n_done, steps.shape[0] - 1)
-                moves = follows and progress[N_ROUNDS] > 0 and round_size >= LONG_ROUND
+                moves = progress[N_PENDING] >= LONG and follows and drift.turns[0] > 0
                 if moves:
                     fitted = intercept[0] + note_estimate(drift, moments, totals, coef, kept, n_kept)
                 run_round(gram, work, factor, coef, steps, which, problem, numbers, tallies)

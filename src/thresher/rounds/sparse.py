@@ -11,7 +11,7 @@ from thresher._interrupts import InterruptsDeferred
 from thresher._memory import require_bytes
 from thresher.kernels import sparse_round, sparse_stream
 from thresher.kernels.certificate import LAST_STEP, SPARE
-from thresher.kernels.drift import FOLLOWS, add_drift, follow_move, no_drift, note_estimate
+from thresher.kernels.drift import FOLLOWS, LONG, add_drift, follow_move, no_drift, note_estimate
 from thresher.kernels.factor import Factor
 from thresher.kernels.problem import HARD, PURSUIT, RECIPROCAL, Problem
 from thresher.kernels.sparse_round import N_TALLIES
@@ -232,7 +232,7 @@ class SparseRounds(Progress):
         steps = step_table(step_size, self.n_rounds + 1, 1, n_steps)
         self._follow_summary()
         arrays, before = self.gram.arrays, np.flatnonzero(self.coef)
-        moves = len(self._drift.delta) > 0 and self.n_rounds > 0 and self.n_pending >= sparse_stream.LONG_ROUND
+        moves = self.n_pending >= LONG and self._drift.turns[0] > 0
         with InterruptsDeferred():
             if moves:
                 fitted = note_estimate(self._drift, arrays.moments, arrays.totals, self.coef, before, len(before))
@@ -314,8 +314,9 @@ class SparseRounds(Progress):
             self._held[:] = other._held
             self._held_total[:] = other._held_total
             same_units = problem.centred == other.problem.centred
-            if same_units and len(self._drift.delta) == len(other._drift.delta):
+            if same_units and 0 < len(self._drift.delta) == len(other._drift.delta):
                 self._drift = other._drift
+                self._drift.turn[(coef != 0.0) & (self.coef == 0.0)] = -1
         return self
 
     def widened(self, gram: Gram, sparsity: int) -> "SparseRounds":

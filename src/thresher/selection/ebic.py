@@ -35,7 +35,7 @@ class Ebic(Criterion):
     worth : float, default=0.0
         The last features of the path (or groups, or ranks) are left out while each explains less than this share of the
         variance of the response. With very many rows every feature that matters at all is found, however little;
-        ``worth=0.0005`` keeps those that matter to somebody.
+        ``worth=0.001`` keeps those that matter to somebody.
 
     References
     ----------
