@@ -6,6 +6,8 @@ G_jj - sum_k W_kj^2, and of its moment with y it is h_j - sum_k W_kj t_k, t = U'
 falls by the square of the latter over the former. Adding a feature costs O(d k), a path of length s O(d s^2).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from thresher.kernels._compile import compiled
@@ -24,6 +26,25 @@ from thresher.kernels.gram import (
     Integers,
 )
 from thresher.kernels.problem import PERFECT, variance
+
+# Room for so many features to begin with: most paths end before, and pages that are not touched are not paid for.
+FIRST_ROOM = 32
+
+
+class Found(NamedTuple):
+    """Features in an order, the Cholesky factor U of their moments G = U'U, and t = U'^-1 h."""
+
+    order: Integers
+    upper: Floats
+    rhs: Floats
+
+
+@compiled
+def _grown(matrix: Floats, n_rows: int, n_columns: int) -> Floats:
+    """A matrix with zeros appended."""
+    result = np.zeros((n_rows, n_columns))
+    result[: matrix.shape[0], : matrix.shape[1]] = matrix
+    return result
 
 
 @compiled
@@ -53,19 +74,18 @@ def forward_path(
     total: float,
     penalty: Floats,
     patience: int,
-    order: Integers,
-    upper: Floats,
-    rhs: Floats,
-) -> int:
-    """Choose up to len(order) features. Fills their order, the factor U of G_SS and t. Returns how many there are.
+) -> Found:
+    """Choose up to len(penalty) - 1 features.
 
     `total` is the second moment of y, `penalty[k]` what k features cost in weight log(residual) + penalty. The path
     ends when that has not fallen below its minimum for `patience` features and half of those at the minimum, when
     nothing is left to explain, or when no feature is independent of those chosen.
     """
     moments, totals = gram.moments, gram.totals
-    d, n_most, weight = moments.shape[1], order.shape[0], totals[WEIGHT]
-    rows = np.empty((n_most, d))
+    d, n_most, weight = moments.shape[1], penalty.shape[0] - 1, totals[WEIGHT]
+    room = min(FIRST_ROOM, n_most)
+    order, rhs = np.zeros(n_most, np.int64), np.zeros(n_most)
+    upper, rows = np.zeros((room, room)), np.zeros((room, d))
     whole, left, pull = np.empty(d), np.empty(d), np.empty(d)
     open_ = np.ones(d, np.bool_)
     along_y, along_shift = totals[SHIFT_Y], totals[SUM_Y] + weight * totals[SHIFT_Y]
@@ -87,6 +107,9 @@ def forward_path(
                     chosen, gain = j, fall
         if chosen < 0:
             break
+        if n == room:
+            room = min(2 * room, n_most)
+            upper, rows = _grown(upper, room, room), _grown(rows, room, d)
         line = rows[n]
         fill_column(gram, chosen, centred, line)
         for m in range(n):
@@ -111,4 +134,4 @@ def forward_path(
             best, n_best = value, n
         if n >= n_best + n_best // 2 + patience:
             break
-    return n
+    return Found(order[:n].copy(), upper[:n, :n].copy(), rhs[:n].copy())

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 from scipy.special import gammaln
 
 from thresher.kernels.backward import eliminate
-from thresher.kernels.forward import forward_path
+from thresher.kernels.forward import Found, forward_path
 from thresher.kernels.problem import PERFECT
 from thresher.rounds.sparse import SparseRounds
 from thresher.selection.ebic import Ebic
@@ -65,39 +65,33 @@ class FeaturePath(Path):
         return self.mean_y - float(self.mean_x @ self.table[size]) if self.centred else 0.0
 
 
-class Found(NamedTuple):
-    """Features in an order, the Cholesky factor U of their moments G = U'U, and t = U'^-1 h."""
+def _falls(found: Found) -> Floats:
+    """By how much the residual sum of squares falls for each size."""
+    return np.concatenate([[0.0], np.cumsum(found.rhs**2)])
 
-    order: NDArray[np.int64]
-    upper: Floats
-    rhs: Floats
 
-    @property
-    def falls(self) -> Floats:
-        """By how much the residual sum of squares falls for each size."""
-        return np.concatenate([[0.0], np.cumsum(self.rhs**2)])
+def _taken_back(found: Found, total: float, weight: float, penalty: Floats) -> Found:
+    """Without the features that the best candidate can do without, if a better candidate is found so. O(n^3)."""
+    falls = _falls(found)
+    criterion = _criterion(falls, total, weight, penalty)
+    size = int(np.argmin(criterion))
+    root = dtrtri(found.upper[:size, :size])[0]
+    places, rises = np.arange(len(found.order)), np.empty(size)
+    eliminate(root @ root.T, root @ found.rhs[:size], places[:size], rises)
+    left = falls[size] - np.cumsum(rises[::-1])[::-1]  # with 0, 1, ..., size - 1 features
+    if size == 0 or _criterion(left, total, weight, penalty).min() >= criterion[size] - TELLING * weight:
+        return found
+    return _reordered(found, places)
 
-    def taken_back(self, total: float, weight: float, penalty: Floats) -> "Found":
-        """Without the features that the best candidate can do without, if a better candidate is found so. O(n^3)."""
-        falls = self.falls
-        criterion = _criterion(falls, total, weight, penalty)
-        size = int(np.argmin(criterion))
-        root = solve_triangular(self.upper[:size, :size], np.eye(size), check_finite=False)
-        places, rises = np.arange(len(self.order)), np.empty(size)
-        eliminate(root @ root.T, root @ self.rhs[:size], places[:size], rises)
-        left = falls[size] - np.cumsum(rises[::-1])[::-1]  # with 0, 1, ..., size - 1 features
-        if size == 0 or _criterion(left, total, weight, penalty).min() >= criterion[size] - TELLING * weight:
-            return self
-        return self.reordered(places)
 
-    def reordered(self, places: NDArray[np.intp]) -> "Found":
-        """The same features in another order.
+def _reordered(found: Found, places: NDArray[np.intp]) -> Found:
+    """The same features in another order.
 
-        A permutation P of the features leaves P'GP = (UP)'(UP), so the new factor is the triangular one of UP = QR.
-        """
-        q, r = np.linalg.qr(self.upper[:, places])
-        signs = np.where(np.diag(r) < 0.0, -1.0, 1.0)
-        return Found(self.order[places], signs[:, None] * r, signs * (q.T @ self.rhs))
+    A permutation P of the features leaves P'GP = (UP)'(UP), so the new factor is the triangular one of UP = QR.
+    """
+    q, r = np.linalg.qr(found.upper[:, places])
+    signs = np.where(np.diag(r) < 0.0, -1.0, 1.0)
+    return Found(found.order[places], signs[:, None] * r, signs * (q.T @ found.rhs))
 
 
 def _criterion(falls: Floats, total: float, weight: float, penalty: Floats) -> Floats:
@@ -156,15 +150,13 @@ class Features(Family):
         total = 2.0 * weight * summary.loss(np.zeros(d), None if self.centred else 0.0)
         log_models = gammaln(d + 1) - gammaln(np.arange(n + 1) + 1) - gammaln(d - np.arange(n + 1) + 1)
         penalty = np.arange(n + 1) * np.log(max(weight, 1.0)) + 2.0 * GAMMA_OF_END * log_models
-        order, upper, rhs = np.zeros(n, np.int64), np.zeros((n, n)), np.zeros(n)
-        patience = PATIENCE if patient else n + 1
-        n = forward_path(summary.arrays, self.centred, total, penalty, patience, order, upper, rhs)
-        found = Found(order[:n], upper[:n, :n], rhs[:n])
+        found = forward_path(summary.arrays, self.centred, total, penalty, PATIENCE if patient else n + 1)
+        n = len(found.order)
         if patient and n:
-            found = found.taken_back(total, weight, penalty)
+            found = _taken_back(found, total, weight, penalty)
         return FeaturePath(
             sizes=np.arange(n + 1),
-            loss=np.maximum(total - found.falls, 0.0) / (2.0 * weight),
+            loss=np.maximum(total - _falls(found), 0.0) / (2.0 * weight),
             freedom=np.arange(n + 1.0),
             log_models=log_models[: n + 1],
             weight=weight,
