@@ -2,11 +2,14 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
+
+# Products of matrices of up to so many columns are too short for a second thread of BLAS.
+FEW_COLUMNS = 400
 
 _lock = threading.Lock()
 _inside = 0
@@ -42,3 +45,8 @@ def one_blas_thread() -> Iterator[None]:
                 # Some versions of threadpoolctl listen only to the thread that set a limit, unless told otherwise.
                 getattr(OpenBLASController, "clear_controlling_thread", _nothing)(force=True)
                 _limit.close()
+
+
+def blas_threads_for(n_columns: int) -> AbstractContextManager[None]:
+    """As many threads as work on matrices of so many columns is worth: one for few, and otherwise what there are."""
+    return one_blas_thread() if n_columns <= FEW_COLUMNS else nullcontext()

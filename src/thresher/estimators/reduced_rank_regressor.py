@@ -27,16 +27,19 @@ Floats = NDArray[np.float64]
 class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreaming):  # type: ignore[misc]
     r"""Linear regression of q responses on p features through few directions, kept current while rows stream in.
 
-    After every row it takes a few projected gradient steps towards
+    After every row its coefficients are the minimum, over *all* rows so far, of
 
     .. math:: \min_{B, b} \; \frac{1}{2 n} \sum_{i \le n} \|y_i - b - B^\top x_i\|^2
               \quad \text{subject to} \quad \operatorname{rank}(B) \le r
 
-    over *all* rows so far, from their second moments. With `row_sparsity` the constraint is instead that at most s
-    features have coefficients, the same ones for all responses. ``fit`` is reduced-rank regression in closed form
-    (Izenman, 1975) where least squares is unique; at full rank it is ``sklearn.linear_model.LinearRegression``.
+    which is reduced-rank regression in closed form (Izenman, 1975), and at full rank
+    ``sklearn.linear_model.LinearRegression``. Until there are twice as many rows as features, where least squares is
+    all variance, and where features are collinear, it takes a few projected gradient steps towards the minimum instead.
+    With `row_sparsity` the constraint is that at most s features have coefficients, the same ones for all responses,
+    and there are gradient steps only.
 
-    A row costs (p + q)^2 flops in blocks of BLAS-3, a step p^2 q. Memory is 8 (p + q)^2 bytes and does not grow.
+    A row costs O(p^2 + p q), a call O(p q^2 + q^3) more, a gradient step p^2 q. Memory is 8 (p + q)^2 bytes, and
+    8 p^2 more for the minimum; it does not grow.
 
     Parameters
     ----------
@@ -49,10 +52,11 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
     row_sparsity : int, optional
         Keep this many features for all responses together, instead of a low rank; more than there are means all.
     n_steps : int, default=5
-        Projected steps per round, K.
+        Projected steps per round, K, where there are any.
     step_size : float, callable or "auto", default="auto"
-        Step size eta. ``"auto"`` finds, at each step, one for which the loss provably does not rise. A
-        callable is called with the round t (from one) and the step k (from zero).
+        Step size eta. With ``"auto"``, rounds end at the minimum where that is known in closed form, and elsewhere
+        find, at each step, a size for which the loss provably does not rise. With a number there are only steps of this
+        size. A callable is called with the round t (from one) and the step k (from zero).
     n_warmup : int, default=0
         Rows absorbed before the first round, t0.
     round_size : int, default=1
@@ -108,6 +112,8 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
 
     A. J. Izenman (1975). Reduced-rank regression for the multivariate linear model. Journal of Multivariate
     Analysis 5(2), 248-264.
+
+    R. L. Plackett (1950). Some theorems in least squares. Biometrika 37, 149-157.
 
     Examples
     --------

@@ -7,8 +7,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from thresher._threads import blas_threads_for
 from thresher.kernels.problem import PERFECT
 from thresher.rounds.dense import DenseRounds
+from thresher.rounds.responses import ROWS_PER_FEATURE, ResponseRounds
 from thresher.selection.edge import Edge
 from thresher.selection.path import Family, Path
 from thresher.selection.ranks import LARGEST_SHARE, RowRankPath, freedom_of, noise_edge
@@ -45,6 +47,10 @@ class ResponseRanks(Family):
 
     def path(self, summary: MultiResponse, n_most: int | None = None) -> RowRankPath:
         """Candidates of all ranks that the rows can carry; up to `n_most`, if given."""
+        with blas_threads_for(len(summary.arrays.scatter)):
+            return self._path(summary, n_most)
+
+    def _path(self, summary: MultiResponse, n_most: int | None) -> RowRankPath:
         p, q, weight = summary.n_features, summary.n_responses, summary.weight
         joint = summary.joint_moments(self.centred)
         half, back = self._whitened(joint[:p, :p], joint[:p, p:])
@@ -123,7 +129,7 @@ class ResponseRanks(Family):
     def new_rounds(self, summary: MultiResponse, size: int) -> DenseRounds:
         """Rounds at a rank."""
         rank = min(size, summary.n_features, summary.n_responses)
-        return DenseRounds(summary, Rank(rank), self.centred, self.standardized)
+        return ResponseRounds(summary, Rank(rank), self.centred, self.standardized)
 
     def start(self, rounds: DenseRounds, path: Path, size: int, changed: bool) -> None:
         """Let rounds go on from a candidate, unless there are about as many rows as features.
@@ -131,7 +137,7 @@ class ResponseRanks(Family):
         Then least squares, even the shortest, is all variance. Rounds from an earlier estimate stop well short of it.
         """
         p, q = rounds.coef.shape
-        if not 0.5 < path.weight / (p * q) < 2.0:
+        if not 0.5 < path.weight / (p * q) < ROWS_PER_FEATURE:
             rounds.start_from(path.coef(size))
 
     def loss(self, summary: MultiResponse, coef: Floats) -> float:
