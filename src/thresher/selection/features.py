@@ -75,11 +75,13 @@ def _taken_back(found: Found, total: float, weight: float, penalty: Floats) -> F
     falls = _falls(found)
     criterion = _criterion(falls, total, weight, penalty)
     size = int(np.argmin(criterion))
+    if size == 0:
+        return found
     root = dtrtri(found.upper[:size, :size])[0]
     places, rises = np.arange(len(found.order)), np.empty(size)
     eliminate(root @ root.T, root @ found.rhs[:size], places[:size], rises)
     left = falls[size] - np.cumsum(rises[::-1])[::-1]  # with 0, 1, ..., size - 1 features
-    if size == 0 or _criterion(left, total, weight, penalty).min() >= criterion[size] - TELLING * weight:
+    if _criterion(left, total, weight, penalty).min() >= criterion[size] - TELLING * weight:
         return found
     return _reordered(found, places)
 
