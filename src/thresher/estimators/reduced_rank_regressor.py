@@ -38,8 +38,8 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
     With `row_sparsity` the constraint is that at most s features have coefficients, the same ones for all responses,
     and there are gradient steps only.
 
-    A row costs O(p^2 + p q), a call O(p q^2 + q^3) more, a gradient step p^2 q. Memory is 8 (p + q)^2 bytes, and
-    8 p^2 more for the minimum; it does not grow.
+    A row costs O(p^2 + p q), every 128 rows or more O(p^3) and a call O(p q^2 + q^3) besides; a gradient step costs
+    p^2 q. Memory is 8 (p + q)^2 bytes, and 8 p^2 more for the minimum; it does not grow.
 
     Parameters
     ----------
@@ -102,6 +102,10 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
 
     Notes
     -----
+    Rows count by their weights. The minimum is kept from the first milestone on, or from the first fold of the summary
+    (every 128 rows or more), at which there are rows enough; features count as collinear if one keeps less than 1e-4 of
+    its standard deviation beside the others. `standardize` and `n_steps` have no say there, for the minimum is the same.
+
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. With ``fit_intercept=False``,
     ``standardize=False`` and a float `step_size` they are the iterates of Algorithm 1 to rounding. Responses are
     weighed as they are: scale them first if their units differ.

@@ -27,7 +27,7 @@ from thresher.kernels.gram import (
 )
 from thresher.kernels.problem import PERFECT, variance
 
-# Room for so many features to begin with: most paths end before, and pages that are not touched are not paid for.
+# Room for so many features to begin with; twice as many when it is full. Most paths end long before their limit.
 FIRST_ROOM = 32
 
 

@@ -6,7 +6,7 @@ row itself where there is no intercept, and otherwise its distance from the mean
 
     G^-1 <- G^-1 - u u' / (1 + a'u),    B <- B + u (v - B'a)' / (1 + a'u)
 
-(Plackett, 1950). A row costs O(p^2 + p q).
+(Plackett, 1950). A row costs O(p^2 + p q). The rounding of an update is a'u times that of a number.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ import numpy as np
 from thresher.kernels._blas import add_symv
 from thresher.kernels._compile import compiled
 from thresher.kernels.gram import (
-    N_BUFFERED,
     N_SAMPLES,
     SHIFT_X,
     SUM_X,
@@ -28,6 +27,9 @@ from thresher.kernels.gram import (
 )
 from thresher.kernels.progress import N_AT_ROUND, N_PENDING, N_ROUNDS
 from thresher.kernels.subspace import dot
+
+# Above this a'u the subtraction would cost more than ten digits: least squares has to be computed anew.
+STEEPEST = 1e6
 
 
 class LeastSquares(NamedTuple):
@@ -41,20 +43,29 @@ class LeastSquares(NamedTuple):
 
 
 @compiled
-def add_row(gram: GramArrays, blas: Any, fit: LeastSquares, weight: float, before: float, centred: bool) -> None:
-    """Follow the newest row of the buffer; `before` is the weight of all rows before it, which is positive."""
-    if weight == 0.0:
-        return
-    inverse, cross, coef, row, along = fit
-    p, moments, newest, total = len(along), gram.moments, gram.counts[N_BUFFERED] - 1, gram.totals[WEIGHT]
-    root, stretch = np.sqrt(weight), np.sqrt(total / before) if centred else 1.0
+def look_ahead(
+    gram: GramArrays, blas: Any, fit: LeastSquares, X: Floats, i: int, weight: float, centred: bool
+) -> float:
+    """Find a, v and u of row i, which the summary has not seen, and return a'u. The rows before have a weight."""
+    row, along = fit.row, fit.along
+    moments, before = gram.moments, gram.totals[WEIGHT]
+    stretch = np.sqrt(weight * (before / (before + weight)) if centred else weight)
     for j in range(row.shape[0]):
-        away = moments[SUM_X, j] / total if centred else -moments[SHIFT_X, j]
-        row[j] = stretch * (gram.buffer[newest, j] - root * away)
-    a, v = row[:p], row[p:]
+        away = moments[SUM_X, j] / before if centred else -moments[SHIFT_X, j]
+        row[j] = stretch * (X[i, j] - moments[SHIFT_X, j] - away)
+    a = row[: along.shape[0]]
     along[:] = 0.0
-    add_symv(blas, inverse, a, along)
-    errors, per = v - np.dot(a, coef), 1.0 / (1.0 + dot(a, along))
+    add_symv(blas, fit.inverse, a, along)
+    return float(dot(a, along))
+
+
+@compiled
+def add_row(fit: LeastSquares, steepness: float) -> None:
+    """Follow the row that was looked at last; `steepness` is its a'u."""
+    inverse, cross, coef, row, along = fit
+    p = along.shape[0]
+    a, v = row[:p], row[p:]
+    errors, per = v - np.dot(a, coef), 1.0 / (1.0 + steepness)
     for i in range(p):
         share = along[i] * per
         for k in range(errors.shape[0]):
@@ -72,20 +83,26 @@ def run_rows(
     X: Floats,
     y: Floats,
     w: Floats,
-    follow: bool,
     round_size: int,
     centred: bool,
     progress: Integers,
-) -> None:
-    """Absorb rows that fit in the buffer, count their rounds and, if asked to, let least squares follow them."""
+) -> int:
+    """Absorb rows that fit in the buffer, let least squares follow them and count their rounds.
+
+    Stops before a row that is too far from all others for that, and returns how many rows came before.
+    """
     _, buffer, buffer_y, moments, totals, counts = gram
     for i in range(X.shape[0]):
-        before = totals[WEIGHT]
+        weight = w[i] if w.shape[0] else 1.0
+        if weight > 0.0:
+            steepness = look_ahead(gram, blas, fit, X, i, weight, centred)
+            if not steepness <= STEEPEST:
+                return i
+            add_row(fit, steepness)
         absorb_row(buffer, buffer_y, moments, totals, counts, X, y, w, i)
-        if follow:
-            add_row(gram, blas, fit, w[i] if w.shape[0] else 1.0, before, centred)
         progress[N_PENDING] += 1
         if progress[N_PENDING] >= round_size:
             progress[N_ROUNDS] += 1
             progress[N_PENDING] = 0
             progress[N_AT_ROUND] = counts[N_SAMPLES]
+    return len(X)

@@ -21,20 +21,20 @@ Floats = NDArray[np.float64]
 
 # With fewer rows than this for every feature least squares is all variance, and rounds stop well short of it.
 ROWS_PER_FEATURE = 2.0
-# A scaled feature that keeps less than this standard deviation beside the others is collinear: then an inverse that
-# rows keep up to date would lose more digits than least squares itself.
-OWN_DEVIATION = 1e-4
+# A scaled feature that keeps less than this standard deviation beside the others counts as collinear here: an inverse
+# that rows keep up to date would lose more digits than least squares itself, which is content with less.
+TOLD_APART = 1e-4
 
 
 class ResponseRounds(DenseRounds):
     """Online estimation of the coefficients of many responses, of a given rank.
 
-    The steps of `DenseRounds` until the summary folds its rows and they are twice as many as the features, and wherever
-    features are collinear or a step size is given. Otherwise every round ends at the minimum that such steps approach,
-    which is known in closed form: least squares, projected on the r leading directions of its fitted values (Izenman,
-    1975). Least squares is computed anew when the summary folds its rows, O(p^3), and follows each row in between,
-    O(p^2 + p q). The projection is made where somebody may look, O(p q^2 + q^3). Memory beyond the summary is 8 p^2
-    bytes.
+    The steps of `DenseRounds` while there are fewer than two rows for each feature, and wherever features are collinear
+    or a step size is given. Otherwise every round ends at the minimum that such steps approach, which is known in
+    closed form: least squares, projected on the r leading directions of its fitted values (Izenman, 1975). Least
+    squares is computed anew when the summary folds its rows, O(p^3), and follows each row in between, O(p^2 + p q); the
+    projection is made where somebody may look, O(p q^2 + q^3). It begins at a fold or at a milestone, which depend on
+    counts alone, so the estimate does not depend on how the stream is cut. Memory beyond the summary is 8 p^2 bytes.
 
     Parameters
     ----------
@@ -63,45 +63,46 @@ class ResponseRounds(DenseRounds):
     ) -> None:
         """Absorb checked rows that the buffer of the summary has room for, with their rounds."""
         self._follow_summary()
-        self._exact = not steps.any() and self.n_seen + len(block[0]) > n_warmup
-        fit, arrays, (X, y, w) = self._fit, self.summary.arrays, block
-        n_rows = len(X)
-        if fit is None or not self._exact or self.n_seen < n_warmup:
-            self._fit = None
-            super().run_block(block, steps, n_warmup, round_size)
-            return
-        until_first = max(round_size - self.n_pending, 1)
-        n_open = n_rows if n_rows < until_first else (n_rows - until_first) % round_size  # wait for the next round
-        # At a fold least squares is computed anew, so if a round ends there nobody sees what it was before.
-        unseen = n_open == 0 and arrays.counts[N_BUFFERED] + n_rows == len(arrays.buffer)
-        cut = n_rows - n_open
-        for rows in (slice(0, cut), slice(cut, n_rows)):
-            n_rounds = self.n_rounds
-            run_rows(
-                arrays,
+        X, y, w = block
+        self._exact = not steps.any()
+        start = 0
+        while start < len(X):
+            if self._fit is None or not self._exact or self.n_seen < n_warmup:
+                self._fit = None
+                super().run_block((X[start:], y[start:], w[start:]), steps, n_warmup, round_size)
+                return
+            # Long rounds one by one, for each ends with a projection.
+            stop = len(X) if round_size == 1 else min(len(X), start + max(round_size - self.n_pending, 1))
+            n_done = run_rows(
+                self.summary.arrays,
                 addresses(),
-                fit,
-                X[rows],
-                y[rows],
-                w[rows],
-                not unseen,
+                self._fit,
+                X[start:stop],
+                y[start:stop],
+                w[start:stop],
                 int(round_size),
                 self.problem.centred,
                 self._progress,
             )
-            if self.n_rounds > n_rounds and not unseen:
+            start += n_done
+            self._n_followed = self.n_seen
+            if n_done:
                 self._project()
-        self._n_followed = self.n_seen
+            if start < stop:  # a row far from all others: a gradient round for it, then least squares anew
+                far = slice(start, start + 1)
+                self._fit = None
+                super().run_block((X[far], y[far], w[far]), steps, n_warmup, round_size)
+                self._find_fit()
+                self._project()
+                start += 1
 
     def follow_fold(self, moved: bool) -> None:
         """Take note of a possible fold of the summary; least squares is computed anew there."""
         super().follow_fold(moved)
         if self.summary.arrays.counts[N_BUFFERED] == 0:
-            self._fit = None  # whose memory the next one may take
-            if self._exact:
-                self._fit = self._least_squares()
-            if self._fit is not None and self.up_to_date:
-                self._project()
+            self._fit = None
+            self._find_fit()
+            self._project()
 
     def run_round(self, step_size: StepSize, n_steps: int) -> Self:
         """One round on the rows absorbed so far."""
@@ -115,12 +116,32 @@ class ResponseRounds(DenseRounds):
             self._project()
         return self
 
+    def settle(self, step_size: StepSize, n_steps: int, tol: float, max_rounds: int) -> bool:
+        """Rounds on this one summary until a round moves nothing by more than `tol`, relatively."""
+        settled = super().settle(step_size, n_steps, tol, max_rounds)
+        self._find_fit()
+        return settled
+
+    def start_from(self, coef: Floats) -> Self:
+        """Go on from another estimate in the set."""
+        super().start_from(coef)
+        self._find_fit()
+        return self
+
     def adopt(self, other: Any) -> Self:
         """Go on from the estimate of other rounds on the same summary; what does not fit is projected."""
         super().adopt(other)
-        if isinstance(other, ResponseRounds) and other.problem.centred == self.problem.centred:
-            self._fit, self._exact, self._n_followed = other._fit, other._exact, other._n_followed
+        if isinstance(other, ResponseRounds):
+            self._exact = other._exact
+            if other.problem.centred == self.problem.centred:
+                self._fit, self._n_followed = other._fit, other._n_followed
+        self._find_fit()
         return self
+
+    def _find_fit(self) -> None:
+        """Let least squares begin here, if there is none that follows the rows, and none is in its way."""
+        if self._exact and (self._fit is None or self._n_followed != self.n_seen):
+            self._fit, self._n_followed = self._least_squares(), self.n_seen
 
     def _least_squares(self) -> LeastSquares | None:
         """Least squares of all rows; None if it is not to be relied on."""
@@ -136,7 +157,7 @@ class ResponseRounds(DenseRounds):
         scaled *= unit[:, None]
         # All in one array: its transpose is Fortran's, whose lower triangle is our upper one.
         factor, failed = dpotrf(scaled.T, lower=1, overwrite_a=1)
-        if failed or not np.diagonal(factor).min() >= OWN_DEVIATION:
+        if failed or not np.diagonal(factor).min() >= TOLD_APART:
             return None
         coef = unit[:, None] * cho_solve((factor, True), unit[:, None] * cross)
         inverse = dpotri(factor, lower=1, overwrite_c=1)[0].T
@@ -145,15 +166,22 @@ class ResponseRounds(DenseRounds):
         return LeastSquares(inverse, cross.copy(), np.ascontiguousarray(coef), np.empty(p + q), np.empty(p))
 
     def _project(self) -> None:
-        """Put the estimate at the minimum. It stays where it is if that overflows."""
-        assert self._fit is not None
-        coef, rank, q = self._fit.coef, self.problem.n_kept, self.summary.n_responses
-        of_fit = coef.T @ self._fit.cross
-        if not (np.isfinite(of_fit).all() and np.isfinite(coef).all()):
+        """Put the estimate at the minimum, if least squares is known, does not overflow and a round has just ended."""
+        if self._fit is None or not self.up_to_date:
+            return
+        coef, cross, rank = self._fit.coef, self._fit.cross, self.problem.n_kept
+        if not (np.isfinite(coef).all() and np.isfinite(cross).all()):
             self._fit = None
             return
         if rank < min(coef.shape):
-            _, leading = eigh(of_fit + of_fit.T, subset_by_index=(q - rank, q - 1))
+            # The directions are eigenvectors of coef' cross. Those of small responses are lost among large ones, unless
+            # they are looked for again, among the directions that were found first.
+            basis = np.linalg.qr(cross.T)[0] if coef.shape[1] > coef.shape[0] else np.eye(coef.shape[1])
+            factors = [factor / (np.abs(factor).max() or 1.0) for factor in (coef, cross)]
+            for _ in range(2):
+                of_fit = (factors[0] @ basis).T @ (factors[1] @ basis)
+                basis = basis @ eigh(of_fit + of_fit.T)[1][:, ::-1]
+            leading = basis[:, :rank]
             coef = (coef @ leading) @ leading.T
         self.coef = coef
 
