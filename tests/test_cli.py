@@ -58,8 +58,8 @@ def test_fit_shows_what_matters(here, capfd):
     assert sorted(model.get_feature_names_out()) == sorted(names)
     A = np.c_[np.ones(N), X[:, :3], KINDS == "b"]
     expected = np.linalg.lstsq(A, Z, rcond=None)[0]
-    np.testing.assert_allclose(model.coef_[model.support_], expected[1:], rtol=1e-8)
-    np.testing.assert_allclose(model.intercept_, expected[0], rtol=1e-6)
+    np.testing.assert_allclose(model.overall_coef_[model.support_], expected[1:], rtol=1e-8)
+    np.testing.assert_allclose(model.overall_intercept_, expected[0], rtol=1e-6)
 
 
 def test_json_is_one_object(here, capfd):

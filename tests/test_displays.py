@@ -24,7 +24,7 @@ def test_coefficients_over_rows(model):
     shown = CoefficientsDisplay.from_estimator(model, n_features=3)
     assert len(shown.lines_) == 3
     for line in shown.lines_:
-        assert line.get_ydata()[-1] == model.coef_[int(line.get_label())]
+        assert line.get_ydata()[-1] == model.overall_coef_[int(line.get_label())]
         assert line.get_xdata()[-1] == 900
     _, ax = plt.subplots()
     assert CoefficientsDisplay.from_estimator(model, ax=ax).ax_ is ax

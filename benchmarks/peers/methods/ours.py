@@ -93,4 +93,10 @@ METHODS = [
         real_only=True,
         note="SparseRegressor(follow_drift=False)",
     ),
+    Method(
+        "thresher, least squares",
+        lambda d, real=False: Streamed(SparseRegressor(prudent=False, fit_intercept=real)),
+        real_only=True,
+        note="SparseRegressor(prudent=False)",
+    ),
 ]

@@ -80,7 +80,10 @@ class Explaining:
 
     @property
     def overall_coef_(self) -> Floats:
-        """The coefficients that are best for all rows alike: `coef_`, unless the stream changes and that follows it."""
+        """The coefficients that fit all rows best, counted alike: with pursuit, least squares on the support.
+
+        `coef_` may be shrunk where few rows carry a feature, and follows a stream that changes.
+        """
         check_is_fitted(self, "coef_")
         coef: Floats = self._rounds.inner.coef.flatten()
         return coef

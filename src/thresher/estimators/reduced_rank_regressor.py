@@ -104,7 +104,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
     -----
     Rows count by their weights. The minimum is kept from the first milestone on, or from the first fold of the summary
     (every 128 rows or more), at which there are rows enough; features count as collinear if one keeps less than 1e-4 of
-    its standard deviation beside the others. `standardize` and `n_steps` have no say there, for the minimum is the same.
+    its standard deviation beside the others. `standardize` and `n_steps` have no say in the minimum.
 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. With ``fit_intercept=False``,
     ``standardize=False`` and a float `step_size` they are the iterates of Algorithm 1 to rounding. Responses are

@@ -42,6 +42,7 @@ class _Problem(NamedTuple):
     rule: str
     patient: bool
     follow: bool = False
+    prudent: bool = False
 
 
 class SparseRegressor(Explaining, SparseLinear, Growing):
@@ -93,6 +94,10 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
         that has been better by five standard errors, it is added to `coef_` and `intercept_`, until it has been no
         better than nothing for some thousand rows. Only for ``partial_fit`` with the rule pursuit; in ``fit``, all
         rows count alike.
+    prudent : bool or "auto", default="auto"
+        Whether `coef_` trusts a coefficient only as far as there are rows to carry it: as if four more rows had shown
+        no effect of the feature (see Notes). If not, it is least squares on the support. Only with the rule pursuit
+        and without groups; ``"auto"`` is yes if `sparsity` is "auto".
     groups : array-like of shape (n_features,), optional
         The group of each column, as integers or strings. Columns of a group (one-hot levels, lags of one signal)
         are kept or dropped together: the s groups of largest norm are kept. A step then costs O(d s) instead of O(s^2).
@@ -118,7 +123,7 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
     drifts_ : bool
         Whether the stream has changed, so that coefficients follow its recent rows.
     overall_coef_, overall_intercept_ : ndarray of shape (n_features_in_,), float
-        What is best for all rows alike; `coef_` and `intercept_`, unless it drifts.
+        What fits all rows best, counted alike: with pursuit, least squares on the support.
     milestones_ : list of Milestone
         How things stood whenever there were a twentieth more rows: rows, rounds, s, support and coefficients.
     selected_groups_ : ndarray
@@ -142,6 +147,14 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
     -----
     All of this is about rows that count alike. In a stream that changes, `coef_` follows its recent rows instead (see
     `follow_drift`), of which none counts for more than the average one, whatever its weight.
+
+    Least squares on the support takes every coefficient at face value, also that of a rare level which a single row
+    has, and of a feature that was kept because noise made it look larger. With `prudent`, four rows in which nothing
+    happens are added along each feature, :math:`(G + D) \theta = h` instead of :math:`G \theta = h`. They weigh
+    :math:`4 / m_j` of what the feature has of its own beside the other kept ones, where
+    :math:`m_j = \sum_i x_{ij}^2 / \max_i x_{ij}^2`, about the mean, is the number of rows that carry it; but no more
+    than :math:`4 / t_j^2`, with the coefficient t in standard errors, where more than t rows carry it, and nothing
+    where there is no noise. `overall_coef_` is without.
 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. ``fit`` depends on the
     rows but not on their order, to rounding, and ``partial_fit`` may go on from there.
@@ -181,12 +194,14 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
         "follow_drift": ["boolean"],
+        "prudent": ["boolean", StrOptions({"auto"})],
         "groups": ["array-like", None],
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
     }
     _summary_type = Gram
     # Models in files from before there was the parameter do not have it.
     follow_drift: bool = True
+    prudent: bool | str = "auto"
 
     def __init__(
         self,
@@ -201,6 +216,7 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
         fit_intercept: bool = True,
         standardize: bool = True,
         follow_drift: bool = True,
+        prudent: bool | str = "auto",
         groups: ArrayLike | None = None,
         dtype: str = "float64",
         tol: float = 1e-8,
@@ -216,6 +232,7 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.follow_drift = follow_drift
+        self.prudent = prudent
         self.groups = groups
         self.dtype = dtype
         self.tol = tol
@@ -267,16 +284,27 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
                 self._warned_of = self.sparsity
                 warn_caller(f"sparsity={self.sparsity} exceeds the number of {limit}; using {d}.", UserWarning)
         rule = self.rule if self.rule != "auto" else "pursuit" if isinstance(self.step_size, str) else "hard"
-        follow = bool(self.follow_drift) and rule == "pursuit" and groups is None
+        least_squares = rule == "pursuit" and groups is None
+        prudent = size is None if isinstance(self.prudent, str) else bool(self.prudent)
         return _Problem(
-            size, method, bool(self.fit_intercept), bool(self.standardize), groups, rule, self.n_steps == "auto", follow
+            size=size,
+            method=method,
+            centred=bool(self.fit_intercept),
+            standardized=bool(self.standardize),
+            groups=groups,
+            rule=rule,
+            patient=self.n_steps == "auto",
+            follow=bool(self.follow_drift) and least_squares,
+            prudent=prudent and least_squares,
         )
 
     def _new_rounds(self) -> SelectingRounds:
         problem = self._solved
         family: Family
         if problem.groups is None:
-            family = Features(problem.centred, problem.standardized, problem.rule, problem.patient, problem.follow)
+            family = Features(
+                problem.centred, problem.standardized, problem.rule, problem.patient, problem.follow, problem.prudent
+            )
         else:
             family = GroupedFeatures(problem.groups, problem.centred, problem.standardized)
         chooser = None
@@ -286,7 +314,7 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
 
     def _publish_estimate(self) -> None:
         rounds = self._rounds.inner
-        if self._solved.follow:
+        if self._solved.follow or self._solved.prudent:
             self.coef_, intercept = rounds.current()
             self.drifts_ = rounds.follows
         else:

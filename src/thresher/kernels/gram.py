@@ -8,7 +8,8 @@ The shift starts at the first row and follows the mean when the mean leaves it (
 so centred co-moments, scatter - sum_x sum_x' / weight, never cancel.
 
 `scatter` holds the rows that were folded, in its upper triangle; the newest rows wait in `buffer` as
-sqrt(w) z and `buffer_y` as sqrt(w) v. Everything else covers all rows.
+sqrt(w) z and `buffer_y` as sqrt(w) v. Everything else covers all rows. The largest and the smallest z of each column
+are kept, too; they are infinite where they are not known.
 """
 
 from typing import NamedTuple
@@ -22,7 +23,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # Rows of GramArrays.moments
-SHIFT_X, SUM_X, SUM_XX, CROSS = 0, 1, 2, 3
+SHIFT_X, SUM_X, SUM_XX, CROSS, HIGH, LOW = 0, 1, 2, 3, 4, 5
+N_MOMENTS = 6
 # Places in GramArrays.totals
 WEIGHT, SHIFT_Y, SUM_Y, SUM_YY = 0, 1, 2, 3
 # Places in GramArrays.counts
@@ -38,7 +40,7 @@ class GramArrays(NamedTuple):
     scatter: NDArray[np.floating]  # (d, d), upper triangle, folded rows
     buffer: Floats  # (B, d)
     buffer_y: Floats  # (B,)
-    moments: Floats  # (4, d): shift, sum w z, sum w z^2, sum w z v
+    moments: Floats  # (6, d): shift, sum w z, sum w z^2, sum w z v, max z, min z; in old files without the last two
     totals: Floats  # (4,): weight, shift of y, sum w v, sum w v^2
     counts: Integers  # (2,): rows, rows in the buffer
 
@@ -86,6 +88,11 @@ def absorb_row(
     totals[WEIGHT] += weight
     totals[SUM_Y] += weight * v
     totals[SUM_YY] += weight * v * v
+    if moments.shape[0] == N_MOMENTS:
+        for j in range(d):
+            z = X[i, j] - moments[SHIFT_X, j]
+            moments[HIGH, j] = max(moments[HIGH, j], z)
+            moments[LOW, j] = min(moments[LOW, j], z)
 
 
 @compiled
@@ -141,6 +148,9 @@ def translate(gram: GramArrays, move: Floats, move_y: float) -> None:
         moments[CROSS, j] -= sum_x * move_y + (sum_y - weight * move_y) * move[j]
         moments[SUM_XX, j] -= (2.0 * sum_x - weight * move[j]) * move[j]
         moments[SUM_X, j] -= weight * move[j]
+    for place in range(HIGH, moments.shape[0]):
+        for j in range(d):
+            moments[place, j] -= move[j]
     totals[SUM_YY] -= (2.0 * sum_y - weight * move_y) * move_y
     totals[SUM_Y] -= weight * move_y
 

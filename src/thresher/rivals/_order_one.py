@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.kernels.gram import CROSS, N_BUFFERED, SHIFT_X, SHIFT_Y, SUM_X, SUM_XX, SUM_Y, SUM_YY
+from thresher.kernels.gram import CROSS, HIGH, N_BUFFERED, SHIFT_X, SHIFT_Y, SUM_X, SUM_XX, SUM_Y, SUM_YY
 from thresher.kernels.problem import TINY
 from thresher.summaries.gram import Gram
 
@@ -73,7 +73,7 @@ def _rescaled(summary: Gram, x: Powers, y: int) -> Gram:
     arrays = result.arrays
     n = arrays.counts[N_BUFFERED]
     moments, totals = np.zeros(arrays.moments.shape, np.int32), np.zeros(arrays.totals.shape, np.int32)
-    moments[SHIFT_X] = moments[SUM_X] = x
+    moments[SHIFT_X] = moments[SUM_X] = moments[HIGH:] = x
     moments[SUM_XX], moments[CROSS] = 2 * x, x + y
     totals[SHIFT_Y] = totals[SUM_Y] = y
     totals[SUM_YY] = 2 * y

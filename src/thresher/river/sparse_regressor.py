@@ -55,6 +55,8 @@ class SparseRegressor(base.MiniBatchRegressor):
         Whether there is an intercept, and whether features are compared in units of their standard deviations.
     follow_drift : bool, default=True
         Whether coefficients follow a stream that changes.
+    prudent : bool or "auto", default="auto"
+        Whether a coefficient is trusted only as far as there are rows to carry it.
     dtype : {"float64", "float32"}, default="float64"
         Storage of the co-moments.
 
@@ -85,8 +87,9 @@ class SparseRegressor(base.MiniBatchRegressor):
     1002
     """
 
-    # Pickles from before there was the parameter do not have it.
+    # Pickles from before there were these parameters do not have them.
     follow_drift: bool = True
+    prudent: bool | str = "auto"
 
     def __init__(
         self,
@@ -100,6 +103,7 @@ class SparseRegressor(base.MiniBatchRegressor):
         fit_intercept: bool = True,
         standardize: bool = True,
         follow_drift: bool = True,
+        prudent: bool | str = "auto",
         dtype: str = "float64",
     ) -> None:
         self.sparsity = sparsity
@@ -112,6 +116,7 @@ class SparseRegressor(base.MiniBatchRegressor):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.follow_drift = follow_drift
+        self.prudent = prudent
         self.dtype = dtype
         self._model = Model(
             sparsity,
@@ -124,6 +129,7 @@ class SparseRegressor(base.MiniBatchRegressor):
             fit_intercept=fit_intercept,
             standardize=standardize,
             follow_drift=follow_drift,
+            prudent=prudent,
             dtype=dtype,
         )
         self._columns = Columns()

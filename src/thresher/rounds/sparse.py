@@ -1,5 +1,6 @@
 """Gram x Cardinality, compiled and lazily certified: the fast truth."""
 
+from contextlib import suppress
 from copy import copy
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from thresher.kernels.certificate import LAST_STEP, SPARE
 from thresher.kernels.drift import FOLLOWS, LONG, add_drift, follow_move, no_drift, note_estimate
 from thresher.kernels.factor import Factor
 from thresher.kernels.problem import HARD, PURSUIT, RECIPROCAL, Problem
+from thresher.kernels.prudence import fill_caution
 from thresher.kernels.sparse_round import N_TALLIES
 from thresher.kernels.step import N_SLOT_ROWS
 from thresher.kernels.working_set import OUTSIDE, SIZE, STALE, WorkingSet
@@ -78,10 +80,13 @@ class SparseRounds(Progress):
     follow : bool
         Whether to watch for a stream that changes, and to follow it: see `current`. For pursuit, whose estimate is the
         best for all rows, so that what recent rows say beyond it is news.
+    prudent : bool
+        Whether `current` trusts coefficients only as far as there are rows to carry them. For pursuit.
     """
 
     # Files from before there was any have none.
     _drift = no_drift(0)
+    _prudent = False
 
     def __init__(
         self,
@@ -93,6 +98,7 @@ class SparseRounds(Progress):
         rule: str = "hard",
         patient: bool = False,
         follow: bool = False,
+        prudent: bool = False,
     ) -> None:
         super().__init__()
         if sparsity != 0:
@@ -130,6 +136,7 @@ class SparseRounds(Progress):
         self._held_total = np.zeros(1)
         self._n_followed = -1  # rows of the summary that the working set describes
         self._drift = no_drift(d if follow and rule == "pursuit" else 0)
+        self._prudent = bool(prudent and rule == "pursuit")
 
     @property
     def follows(self) -> bool:
@@ -137,13 +144,23 @@ class SparseRounds(Progress):
         return bool(self._drift.numbers[FOLLOWS])
 
     def current(self) -> tuple[Floats, float]:
-        """Coefficients and intercept for the next row: the best for all rows so far, moved by what recent ones say."""
-        if not self.follows:
-            return self.coef.copy(), self.intercept
-        coef, arrays = np.empty_like(self.coef), self.gram.arrays
-        intercept = add_drift(
-            self._drift, arrays.moments, arrays.totals, self.coef, self.intercept, self.problem.centred, coef
-        )
+        """Coefficients and intercept for the next row.
+
+        The best for all rows so far, with prudence, and moved by what recent rows say if the stream changes.
+        """
+        coef, intercept, arrays = self.coef.copy(), self.intercept, self.gram.arrays
+        if self._prudent:
+            kept = np.flatnonzero(coef)
+            move = np.zeros(len(kept))
+            with suppress(np.linalg.LinAlgError):  # collinear features are left alone
+                fill_caution(arrays, kept, self.problem.centred, move)
+            coef[kept] += move
+            if self.problem.centred:
+                intercept -= float(self.gram.mean_x[kept] @ move)
+        if self.follows:
+            intercept = add_drift(
+                self._drift, arrays.moments, arrays.totals, coef, intercept, self.problem.centred, coef
+            )
         return coef, float(intercept)
 
     @property

@@ -124,6 +124,8 @@ class Features(Family):
         Whether rounds end early.
     follow : bool
         Whether rounds follow a stream that changes.
+    prudent : bool
+        Whether coefficients are trusted only as far as there are rows to carry them.
 
     References
     ----------
@@ -136,6 +138,7 @@ class Features(Family):
     rule: str = "pursuit"
     patient: bool = False
     follow: bool = False
+    prudent: bool = False
 
     def most(self, summary: Gram) -> int:
         """The largest size worth considering: with more, noise explains as much as it likes."""
@@ -187,7 +190,14 @@ class Features(Family):
     def new_rounds(self, summary: Gram, size: int) -> SparseRounds:
         """Rounds with `size` features."""
         return SparseRounds(
-            summary, size, self.centred, self.standardized, rule=self.rule, patient=self.patient, follow=self.follow
+            summary,
+            size,
+            self.centred,
+            self.standardized,
+            rule=self.rule,
+            patient=self.patient,
+            follow=self.follow,
+            prudent=self.prudent,
         )
 
     def loss(self, summary: Gram, coef: Floats) -> float:

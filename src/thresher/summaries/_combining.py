@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from thresher.kernels import gram as kernel
 from thresher.kernels.gram import (
     CROSS,
+    HIGH,
+    LOW,
     N_BUFFERED,
     N_SAMPLES,
     SHIFT_X,
@@ -20,6 +22,8 @@ from thresher.kernels.gram import (
 
 # A summary is not part of another if taking it away leaves a sum of squares this far on the wrong side.
 ROUNDING_SHARE = 1e-8
+# The extremes of columns of which nothing is known.
+UNKNOWN = np.array([[np.inf], [-np.inf]])
 
 
 def check_part(before: NDArray[np.float64], after: NDArray[np.float64], nothing_left: bool) -> None:
@@ -56,7 +60,8 @@ def selected(arrays: GramArrays, index: NDArray[np.intp], into: GramArrays) -> N
     low, high = np.minimum.outer(index, index), np.maximum.outer(index, index)
     rows = arrays.buffer[: arrays.counts[N_BUFFERED], index]
     into.scatter[...] = arrays.scatter[low, high] + rows.T @ rows
-    into.moments[...] = arrays.moments[:, index]
+    into.moments[HIGH:] = UNKNOWN
+    into.moments[: len(arrays.moments)] = arrays.moments[:, index]
     np.fill_diagonal(into.scatter, into.moments[SUM_XX])  # float64 whatever the storage
     into.totals[...] = arrays.totals
     into.counts[N_SAMPLES] = arrays.counts[N_SAMPLES]
@@ -71,7 +76,11 @@ def add(ours: GramArrays, theirs: GramArrays, sign: float) -> None:
             ours.totals[SHIFT_Y] - theirs.totals[SHIFT_Y],
         )
         ours.scatter[...] += sign * theirs.scatter
-        ours.moments[SUM_X:] += sign * theirs.moments[SUM_X:]
+        ours.moments[SUM_X:HIGH] += sign * theirs.moments[SUM_X:HIGH]
+        if sign > 0.0 and len(ours.moments) > HIGH:
+            high, low = theirs.moments[HIGH:] if len(theirs.moments) > HIGH else UNKNOWN
+            np.maximum(ours.moments[HIGH], high, out=ours.moments[HIGH])
+            np.minimum(ours.moments[LOW], low, out=ours.moments[LOW])
         for place in (WEIGHT, SUM_Y, SUM_YY):
             ours.totals[place] += sign * theirs.totals[place]
     ours.counts[N_SAMPLES] += int(sign) * theirs.counts[N_SAMPLES]

@@ -16,6 +16,7 @@ from thresher.kernels import gram as kernel
 from thresher.kernels.gram import (
     CROSS,
     N_BUFFERED,
+    N_MOMENTS,
     N_SAMPLES,
     SHIFT_X,
     SHIFT_Y,
@@ -105,7 +106,7 @@ class Gram(Moments, Saving):
             scatter=np.zeros((d, d), storage),
             buffer=np.zeros((block, d)),
             buffer_y=np.zeros(block),
-            moments=np.zeros((4, d)),
+            moments=np.zeros((N_MOMENTS, d)),
             totals=np.zeros(4),
             counts=np.zeros(2, np.int64),
         )
