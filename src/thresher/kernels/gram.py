@@ -9,7 +9,7 @@ so centred co-moments, scatter - sum_x sum_x' / weight, never cancel.
 
 `scatter` holds the rows that were folded, in its upper triangle; the newest rows wait in `buffer` as
 sqrt(w) z and `buffer_y` as sqrt(w) v. Everything else covers all rows. The largest and the smallest z of each column
-are kept, too; they are infinite where they are not known.
+are kept, too, those of rows with a weight below one times its root; they are infinite where they are not known.
 """
 
 from typing import NamedTuple
@@ -89,8 +89,9 @@ def absorb_row(
     totals[SUM_Y] += weight * v
     totals[SUM_YY] += weight * v * v
     if moments.shape[0] == N_MOMENTS:
+        part = min(root, 1.0)
         for j in range(d):
-            z = X[i, j] - moments[SHIFT_X, j]
+            z = part * (X[i, j] - moments[SHIFT_X, j])
             moments[HIGH, j] = max(moments[HIGH, j], z)
             moments[LOW, j] = min(moments[LOW, j], z)
 

@@ -2,18 +2,18 @@
 
 Least squares on the kept features takes every coefficient at face value, also one that rests on a single row, as that
 of a rare level does, or one that was kept because noise made it look larger. So ROWS more rows speak against every
-feature, in proportion to how much it has of its own beside the other kept ones. They weigh this share of that:
+feature: theta with G theta = h becomes that with (G + D) theta = h. They weigh, in D, this share of what the feature
+has of its own beside the other kept ones, 1 / (G^-1)_jj:
 
     ROWS / (max(m, min(t^2, m^2)) + (t / SURE)^2)
 
 Here m is the number of rows that carry the feature, its sum of squares over its largest square, and t is the
 coefficient in standard errors. So a coefficient is shrunk by ROWS in m, as if these rows had been seen. Where more than
-t rows carry it, it is shrunk by no more than ROWS in t^2, which is at most ROWS / t standard errors; and not at all
-where there is no noise.
+t rows carry it, it is shrunk by no more than ROWS in t^2, which is less than ROWS / t standard errors; and not at all
+where there is no noise. Correlated features share what is taken from each of them.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.kernels._compile import compiled, compiled_sums
 from thresher.kernels.factor import own_share
@@ -38,8 +38,6 @@ from thresher.kernels.problem import variance
 # How many rows speak against every feature, and effects of how many standard deviations of the noise, over the reach of
 # a feature, they do not prevail against.
 ROWS, SURE = 4.0, 10.0
-# A share below this changes no digit that matters.
-NOTHING = 1e-12
 
 
 @compiled
@@ -57,12 +55,7 @@ def rows_behind(gram: GramArrays, j: int, centred: bool) -> float:
 def _fill_moments(gram: GramArrays, features: Integers, centred: bool, matrix: Floats, vector: Floats) -> float:
     """G and h of these features, and the second moment of y, all as sums over the rows."""
     scatter, moments, totals, weight = gram.scatter, gram.moments, gram.totals, gram.totals[WEIGHT]
-    n, n_rows = features.shape[0], gram.counts[N_BUFFERED]
-    rows = np.empty((n_rows, n))
-    for i in range(n_rows):
-        for a in range(n):
-            rows[i, a] = gram.buffer[i, features[a]]
-    matrix[:] = np.dot(rows.T, rows)
+    n, row = features.shape[0], np.empty(features.shape[0])
     sum_y, shift_y = totals[SUM_Y], totals[SHIFT_Y]
     along_y, along_shift_y = (-sum_y / weight, 0.0) if centred else (shift_y, sum_y + weight * shift_y)
     for a in range(n):
@@ -70,19 +63,51 @@ def _fill_moments(gram: GramArrays, features: Integers, centred: bool, matrix: F
         sum_x, shift = moments[SUM_X, j], moments[SHIFT_X, j]
         along_sum, along_shift = (-sum_x / weight, 0.0) if centred else (shift, sum_x + weight * shift)
         vector[a] = moments[CROSS, j] + sum_x * along_y + shift * along_shift_y
-        for b in range(n):
+        for b in range(a + 1):
             k = features[b]
-            matrix[a, b] += (
-                scatter[min(j, k), max(j, k)] + along_sum * moments[SUM_X, k] + along_shift * moments[SHIFT_X, k]
-            )
-        matrix[a, a] = weight * variance(moments, totals, j, centred)
+            matrix[a, b] = scatter[min(j, k), max(j, k)]
+            matrix[a, b] += along_sum * moments[SUM_X, k] + along_shift * moments[SHIFT_X, k]
+    for i in range(gram.counts[N_BUFFERED]):
+        for a in range(n):
+            row[a] = gram.buffer[i, features[a]]
+        _add_outer(row, matrix)
+    for a in range(n):
+        matrix[a, a] = weight * variance(moments, totals, features[a], centred)
     if centred:
         return float(totals[SUM_YY] - sum_y * (sum_y / weight))
     return float(totals[SUM_YY] + (sum_y + along_shift_y) * shift_y)
 
 
 @compiled_sums
-def _solve_lower(lower: NDArray[np.floating], vector: Floats, first: int) -> float:
+def _add_outer(row: Floats, matrix: Floats) -> None:
+    """Matrix += row row', in the lower triangle."""
+    for a in range(row.shape[0]):
+        for b in range(a + 1):
+            matrix[a, b] += row[a] * row[b]
+
+
+@compiled_sums
+def _factorise(matrix: Floats, lower: Floats, least: float) -> bool:
+    """The Cholesky factor from the lower triangle. False if a pivot is not larger than `least`.
+
+    Not that of LAPACK, for which these matrices are too small: its threads take longer to wake.
+    """
+    for i in range(matrix.shape[0]):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= lower[i, k] * lower[j, k]
+            if j < i:
+                lower[i, j] = total / lower[j, j]
+            elif total > least:
+                lower[i, i] = np.sqrt(total)
+            else:
+                return False
+    return True
+
+
+@compiled_sums
+def _solve_lower(lower: Floats, vector: Floats, first: int) -> float:
     """Vector <- L^-1 vector, zero before its place `first`; returns its squared length."""
     length = 0.0
     for k in range(first, vector.shape[0]):
@@ -95,7 +120,7 @@ def _solve_lower(lower: NDArray[np.floating], vector: Floats, first: int) -> flo
 
 
 @compiled_sums
-def _solve_upper(lower: NDArray[np.floating], vector: Floats) -> None:
+def _solve_upper(lower: Floats, vector: Floats) -> None:
     """Vector <- L'^-1 vector."""
     for k in range(vector.shape[0] - 1, -1, -1):
         vector[k] /= lower[k, k]
@@ -104,48 +129,46 @@ def _solve_upper(lower: NDArray[np.floating], vector: Floats) -> None:
 
 
 @compiled
-def fill_caution(gram: GramArrays, features: Integers, centred: bool, out: Floats) -> None:
-    """By how much prudence moves the least-squares coefficients of these features, in their order.
+def fill_caution(gram: GramArrays, features: Integers, coef: Floats, centred: bool, out: Floats) -> None:
+    """By how much prudence moves these coefficients, least squares as of the last round: -(G + D)^-1 D coef.
 
-    Nothing if the features are collinear, or if nothing is known of their reach. Raises LinAlgError if they are so much
-    so that there is no factor. O(s^3), and O(b s^2) for the b rows that are not yet folded.
+    Nothing if the features are collinear, there is no noise, or nothing is known of their reach. O(s^3), and O(b s^2)
+    for the b rows that are not yet folded.
     """
     out[:] = 0.0
     n, weight = features.shape[0], gram.totals[WEIGHT]
     if n == 0 or not weight > 0.0 or gram.moments.shape[0] < N_MOMENTS:
         return
-    matrix, vector, unit = np.empty((n, n)), np.empty(n), np.empty(n)
+    matrix, lower, vector, root = np.empty((n, n)), np.zeros((n, n)), np.empty(n), np.empty(n)
     total = _fill_moments(gram, features, centred, matrix, vector)
     for a in range(n):
         if not matrix[a, a] > 0.0:
             return
-        unit[a] = 1.0 / np.sqrt(matrix[a, a])
+        root[a] = np.sqrt(matrix[a, a])
+    left = total  # of the second moment of y
     for a in range(n):
-        vector[a] *= unit[a]
-        for b in range(n):
-            matrix[a, b] = matrix[a, b] * unit[a] * unit[b] if a != b else 1.0
-    lower = np.linalg.cholesky(matrix)
-    for a in range(n):
-        if not lower[a, a] * lower[a, a] > own_share(gram.scatter):
-            return
-    coef, column = vector.copy(), np.empty(n)
-    noise = max(total - _solve_lower(lower, coef, 0), 0.0) / weight
-    _solve_upper(lower, coef)
-    added = 0.0
+        for b in range(a):
+            left += 2.0 * coef[a] * matrix[a, b] * coef[b]
+            matrix[a, b] /= root[a] * root[b]
+        left += coef[a] * (matrix[a, a] * coef[a] - 2.0 * vector[a])
+        matrix[a, a] = 1.0
+    least = own_share(gram.scatter)
+    if not left > least * total or not _factorise(matrix, lower, least):
+        return
+    column = np.empty(n)
     for a in range(n):
         column[a:] = 0.0
         column[a] = 1.0
-        own = 1.0 / _solve_lower(lower, column, a)  # what the feature has of its own, as a share of its sum of squares
-        carried = rows_behind(gram, features[a], centred)
-        if noise > 0.0 and carried < np.inf:
-            squared = coef[a] * (coef[a] * own / noise)
-            share = ROWS / (max(carried, min(squared, carried * carried)) + squared / (SURE * SURE))
-            matrix[a, a] += share * own
-            added = max(added, share)
-    if added < NOTHING:
+        own = 1.0 / _solve_lower(lower, column, a)
+        carried, size = rows_behind(gram, features[a], centred), root[a] * coef[a]
+        squared = size * (size * own) * (weight / left)
+        share = ROWS / (max(carried, min(squared, carried * carried)) + squared / (SURE * SURE))
+        matrix[a, a] += share * own
+        out[a] = -share * own * size
+    if not _factorise(matrix, lower, 0.0):
+        out[:] = 0.0
         return
-    lower = np.linalg.cholesky(matrix)
-    _solve_lower(lower, vector, 0)
-    _solve_upper(lower, vector)
+    _solve_lower(lower, out, 0)
+    _solve_upper(lower, out)
     for a in range(n):
-        out[a] = unit[a] * (vector[a] - coef[a])
+        out[a] /= root[a]

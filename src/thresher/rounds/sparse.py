@@ -1,6 +1,5 @@
 """Gram x Cardinality, compiled and lazily certified: the fast truth."""
 
-from contextlib import suppress
 from copy import copy
 from typing import Any, Self
 
@@ -151,9 +150,8 @@ class SparseRounds(Progress):
         coef, intercept, arrays = self.coef.copy(), self.intercept, self.gram.arrays
         if self._prudent:
             kept = np.flatnonzero(coef)
-            move = np.zeros(len(kept))
-            with suppress(np.linalg.LinAlgError):  # collinear features are left alone
-                fill_caution(arrays, kept, self.problem.centred, move)
+            move = np.empty(len(kept))
+            fill_caution(arrays, kept, coef[kept], self.problem.centred, move)
             coef[kept] += move
             if self.problem.centred:
                 intercept -= float(self.gram.mean_x[kept] @ move)

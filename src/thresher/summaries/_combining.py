@@ -77,8 +77,12 @@ def add(ours: GramArrays, theirs: GramArrays, sign: float) -> None:
         )
         ours.scatter[...] += sign * theirs.scatter
         ours.moments[SUM_X:HIGH] += sign * theirs.moments[SUM_X:HIGH]
-        if sign > 0.0 and len(ours.moments) > HIGH:
+        if len(ours.moments) > HIGH:
             high, low = theirs.moments[HIGH:] if len(theirs.moments) > HIGH else UNKNOWN
+            if sign < 0.0:  # an extreme may be that of a row that goes; then the next one is not known
+                margin = ROUNDING_SHARE * (ours.moments[HIGH] - ours.moments[LOW])
+                high = np.where(high >= ours.moments[HIGH] - margin, np.inf, -np.inf)
+                low = np.where(low <= ours.moments[LOW] + margin, -np.inf, np.inf)
             np.maximum(ours.moments[HIGH], high, out=ours.moments[HIGH])
             np.minimum(ours.moments[LOW], low, out=ours.moments[LOW])
         for place in (WEIGHT, SUM_Y, SUM_YY):
