@@ -92,8 +92,9 @@ def absorb_row(
         part = min(root, 1.0)
         for j in range(d):
             z = part * (X[i, j] - moments[SHIFT_X, j])
-            moments[HIGH, j] = max(moments[HIGH, j], z)
-            moments[LOW, j] = min(moments[LOW, j], z)
+            high, low = moments[HIGH, j], moments[LOW, j]
+            moments[HIGH, j] = z if z > high else high
+            moments[LOW, j] = z if z < low else low
 
 
 @compiled
