@@ -16,7 +16,7 @@ where there is no noise. Correlated features share what is taken from each of th
 import numpy as np
 
 from thresher.kernels._compile import compiled, compiled_sums
-from thresher.kernels.factor import own_share
+from thresher.kernels.factor import Factor, own_share
 from thresher.kernels.gram import (
     CROSS,
     HIGH,
@@ -52,17 +52,14 @@ def rows_behind(gram: GramArrays, j: int, centred: bool) -> float:
 
 
 @compiled
-def _fill_moments(gram: GramArrays, features: Integers, centred: bool, matrix: Floats, vector: Floats) -> float:
-    """G and h of these features, and the second moment of y, all as sums over the rows."""
+def _fill_moments(gram: GramArrays, features: Integers, centred: bool, matrix: Floats) -> None:
+    """The lower triangle of G for these features, as sums over the rows."""
     scatter, moments, totals, weight = gram.scatter, gram.moments, gram.totals, gram.totals[WEIGHT]
     n, row = features.shape[0], np.empty(features.shape[0])
-    sum_y, shift_y = totals[SUM_Y], totals[SHIFT_Y]
-    along_y, along_shift_y = (-sum_y / weight, 0.0) if centred else (shift_y, sum_y + weight * shift_y)
     for a in range(n):
         j = features[a]
         sum_x, shift = moments[SUM_X, j], moments[SHIFT_X, j]
         along_sum, along_shift = (-sum_x / weight, 0.0) if centred else (shift, sum_x + weight * shift)
-        vector[a] = moments[CROSS, j] + sum_x * along_y + shift * along_shift_y
         for b in range(a + 1):
             k = features[b]
             matrix[a, b] = scatter[min(j, k), max(j, k)]
@@ -70,20 +67,45 @@ def _fill_moments(gram: GramArrays, features: Integers, centred: bool, matrix: F
     for i in range(gram.counts[N_BUFFERED]):
         for a in range(n):
             row[a] = gram.buffer[i, features[a]]
-        _add_outer(row, matrix)
+        _add_outer(row, matrix, 0)
     for a in range(n):
         matrix[a, a] = weight * variance(moments, totals, features[a], centred)
-    if centred:
-        return float(totals[SUM_YY] - sum_y * (sum_y / weight))
-    return float(totals[SUM_YY] + (sum_y + along_shift_y) * shift_y)
 
 
 @compiled_sums
-def _add_outer(row: Floats, matrix: Floats) -> None:
-    """Matrix += row row', in the lower triangle."""
-    for a in range(row.shape[0]):
-        for b in range(a + 1):
+def _add_outer(row: Floats, matrix: Floats, first: int) -> None:
+    """Matrix += row row', in the lower triangle from a place on."""
+    for a in range(first, row.shape[0]):
+        for b in range(first, a + 1):
             matrix[a, b] += row[a] * row[b]
+
+
+@compiled
+def _fill_from_factor(factor: Factor, centred: bool, matrix: Floats) -> None:
+    """The same for the members of a factor, in their order: U'U, without the row of the constant if there is one."""
+    n, first = matrix.shape[0], 1 if centred else 0
+    matrix[:] = 0.0
+    for k in range(n):
+        _add_outer(factor.upper[first + k, first : first + n], matrix, k)
+
+
+@compiled
+def _left_over(
+    gram: GramArrays, features: Integers, coef: Floats, centred: bool, matrix: Floats
+) -> tuple[float, float]:
+    """The residual sum of squares with these coefficients, and that of zero."""
+    moments, totals, weight = gram.moments, gram.totals, gram.totals[WEIGHT]
+    sum_y, shift_y = totals[SUM_Y], totals[SHIFT_Y]
+    along_y, along_shift = (-sum_y / weight, 0.0) if centred else (shift_y, sum_y + weight * shift_y)
+    total = totals[SUM_YY] + (sum_y * along_y if centred else (sum_y + along_shift) * shift_y)
+    left = total
+    for a in range(features.shape[0]):
+        j = features[a]
+        left -= 2.0 * coef[a] * (moments[CROSS, j] + moments[SUM_X, j] * along_y + moments[SHIFT_X, j] * along_shift)
+        left += coef[a] * (matrix[a, a] * coef[a])
+        for b in range(a):
+            left += 2.0 * coef[a] * matrix[a, b] * coef[b]
+    return left, total
 
 
 @compiled_sums
@@ -129,28 +151,46 @@ def _solve_upper(lower: Floats, vector: Floats) -> None:
 
 
 @compiled
-def fill_caution(gram: GramArrays, features: Integers, coef: Floats, centred: bool, out: Floats) -> None:
-    """By how much prudence moves these coefficients, least squares as of the last round: -(G + D)^-1 D coef.
+def add_caution(gram: GramArrays, factor: Factor, fresh: bool, coef: Floats, centred: bool) -> float:
+    """Move coefficients, least squares as of the last round, by -(G + D)^-1 D coef; returns how the intercept moves.
 
-    Nothing if the features are collinear, there is no noise, or nothing is known of their reach. O(s^3), and O(b s^2)
-    for the b rows that are not yet folded.
+    `fresh` says that the factor knows all rows, and that its members are the support. Nothing moves if the features are
+    collinear, there is no noise, or nothing is known of their reach. O(d + s^3), and O(b s^2) for the b rows that are
+    not yet folded if there is no such factor.
     """
-    out[:] = 0.0
+    features = factor.members[: factor.counts[0]] if fresh else np.flatnonzero(coef)
+    moves = np.zeros(features.shape[0])
+    _fill_moves(gram, factor, fresh, features, coef[features], centred, moves)
+    moments, intercept = gram.moments, 0.0
+    for a in range(features.shape[0]):
+        j = features[a]
+        coef[j] += moves[a]
+        if centred:
+            intercept -= moves[a] * (moments[SHIFT_X, j] + moments[SUM_X, j] / gram.totals[WEIGHT])
+    return intercept
+
+
+@compiled
+def _fill_moves(
+    gram: GramArrays, factor: Factor, fresh: bool, features: Integers, coef: Floats, centred: bool, out: Floats
+) -> None:
+    """By how much these coefficients move; `out` is zero."""
     n, weight = features.shape[0], gram.totals[WEIGHT]
     if n == 0 or not weight > 0.0 or gram.moments.shape[0] < N_MOMENTS:
         return
-    matrix, lower, vector, root = np.empty((n, n)), np.zeros((n, n)), np.empty(n), np.empty(n)
-    total = _fill_moments(gram, features, centred, matrix, vector)
+    matrix, lower, root = np.empty((n, n)), np.zeros((n, n)), np.empty(n)
+    if fresh:
+        _fill_from_factor(factor, centred, matrix)
+    else:
+        _fill_moments(gram, features, centred, matrix)
+    left, total = _left_over(gram, features, coef, centred, matrix)
     for a in range(n):
         if not matrix[a, a] > 0.0:
             return
         root[a] = np.sqrt(matrix[a, a])
-    left = total  # of the second moment of y
     for a in range(n):
         for b in range(a):
-            left += 2.0 * coef[a] * matrix[a, b] * coef[b]
             matrix[a, b] /= root[a] * root[b]
-        left += coef[a] * (matrix[a, a] * coef[a] - 2.0 * vector[a])
         matrix[a, a] = 1.0
     least = own_share(gram.scatter)
     if not left > least * total or not _factorise(matrix, lower, least):

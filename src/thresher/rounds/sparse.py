@@ -13,11 +13,13 @@ from thresher.kernels import sparse_round, sparse_stream
 from thresher.kernels.certificate import LAST_STEP, SPARE
 from thresher.kernels.drift import FOLLOWS, LONG, add_drift, follow_move, no_drift, note_estimate
 from thresher.kernels.factor import Factor
+from thresher.kernels.gram import N_SAMPLES
 from thresher.kernels.problem import HARD, PURSUIT, RECIPROCAL, Problem
-from thresher.kernels.prudence import fill_caution
+from thresher.kernels.progress import N_AT_ROUND
+from thresher.kernels.prudence import add_caution
 from thresher.kernels.sparse_round import N_TALLIES
 from thresher.kernels.step import N_SLOT_ROWS
-from thresher.kernels.working_set import OUTSIDE, SIZE, STALE, WorkingSet
+from thresher.kernels.working_set import N_KEPT, OUTSIDE, SIZE, STALE, WorkingSet
 from thresher.rounds.progress import Progress
 from thresher.rounds.step_size import StepCount, StepSize, step_table
 from thresher.sparsity.cardinality import Cardinality
@@ -149,12 +151,11 @@ class SparseRounds(Progress):
         """
         coef, intercept, arrays = self.coef.copy(), self.intercept, self.gram.arrays
         if self._prudent:
-            kept = np.flatnonzero(coef)
-            move = np.empty(len(kept))
-            fill_caution(arrays, kept, coef[kept], self.problem.centred, move)
-            coef[kept] += move
-            if self.problem.centred:
-                intercept -= float(self.gram.mean_x[kept] @ move)
+            # After a round the factor is that of the rows and of the support; after a new start it is not.
+            counts, n_members, n_seen = self._work.counts, self._factor.counts[0], arrays.counts[N_SAMPLES]
+            fresh = not counts[STALE] and counts[N_KEPT] == n_members and self._n_followed == n_seen
+            fresh = bool(fresh and self._progress[N_AT_ROUND] == n_seen)
+            intercept += add_caution(arrays, self._factor, fresh, coef, self.problem.centred)
         if self.follows:
             intercept = add_drift(
                 self._drift, arrays.moments, arrays.totals, coef, intercept, self.problem.centred, coef
