@@ -489,16 +489,49 @@ def test_memory_of_milestones_is_bounded():
     assert len(taken) == n
 
 
-def test_a_feature_must_be_worth_it():
+def explained(X, y, features):
+    fit = X[:, features] @ np.linalg.lstsq(X[:, features], y, rcond=None)[0]
+    return float(fit @ fit)
+
+
+def test_crumbs_are_left_out():
     rng = np.random.default_rng(1)
-    X = rng.standard_normal((20_000, 12))
-    y = X[:, 0] + 0.5 * X[:, 1] + 0.04 * X[:, 2] + 0.03 * X[:, 3] + 0.5 * rng.standard_normal(20_000)
-    shares = {k: (X[:, k] @ y) ** 2 / (X[:, k] @ X[:, k]) / (y @ y) for k in range(4)}
-    assert shares[3] < shares[2] < 0.002 < shares[1]  # columns are independent, nearly
-    for worth, kept in [(0.0, [0, 1, 2, 3]), (0.5 * (shares[2] + shares[3]), [0, 1, 2]), (0.01, [0, 1]), (1.0, [])]:
-        model = SparseRegressor(selection=Ebic(worth=worth), fit_intercept=False).fit(X, y)
-        assert model.support_.tolist() == kept
-        assert model.sparsity_ == model.selection_.chosen == len(kept)
-    for wrong in (-0.1, 1.1, "much"):
-        with pytest.raises(ValueError, match="share of the variance"):
-            Ebic(worth=wrong)
+    X = np.linalg.qr(rng.standard_normal((20_000, 40)))[0] * np.sqrt(20_000)  # so the order is that of |x'y|
+    coef = np.r_[1.0, -0.8, 0.6, np.full(14, 0.03), np.zeros(23)]
+    y = X @ coef + 0.5 * rng.standard_normal(20_000)
+    everything, few = np.flatnonzero(coef), [0, 1, 2]
+    assert explained(X, y, few) > 0.99 * explained(X, y, everything)
+    assert explained(X, y, few[:2]) < 0.9 * explained(X, y, everything)
+    assert SparseRegressor(fit_intercept=False).fit(X, y).support_.tolist() == few
+    everyone = SparseRegressor(selection=Ebic(parsimony=0.0), fit_intercept=False).fit(X, y)
+    assert everyone.support_.tolist() == everything.tolist()
+    some = SparseRegressor(selection=Ebic(parsimony=0.005), fit_intercept=False).fit(X, y)
+    kept = sorted(everything, key=lambda j: -abs(X[:, j] @ y))[: some.sparsity_]
+    assert 3 < some.sparsity_ <= 10
+    assert set(kept) == set(some.support_)
+    assert explained(X, y, kept) >= 0.995 * explained(X, y, everything) > explained(X, y, kept[:-1])
+
+
+@pytest.mark.parametrize(
+    ("values", "noise"),
+    [
+        (np.full(15, 0.2), 1.0),  # all matter alike
+        (np.r_[1.0, np.full(9, 0.03)], 0.2),  # ten features are few
+        (np.r_[1.0, np.full(14, 0.02)], 0.0),  # without noise, coefficients are exact
+        (np.r_[1.0, np.full(14, 0.02)], 0.02),  # leaving them out would leave far more unexplained
+        (np.r_[np.full(11, 0.5), np.full(6, 0.02)], 0.3),  # a list shorter by a third is not worth a hundredth
+    ],
+)
+def test_what_is_not_a_crumb_stays(values, noise):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((20_000, 30))
+    y = X[:, : len(values)] @ values + noise * rng.standard_normal(20_000)
+    model = SparseRegressor(fit_intercept=False).fit(X, y)
+    assert model.support_.tolist() == list(range(len(values)))
+    assert model.sparsity_ == model.selection_.chosen == len(values)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, float("nan"), "much"])
+def test_parsimony_is_a_share(wrong):
+    with pytest.raises(ValueError, match="parsimony must be a share, from 0 to 1"):
+        Ebic(parsimony=wrong)

@@ -2,7 +2,7 @@
 
 from methods import ours
 
-OURS, SPARING = ours.METHODS[0].name, ours.METHODS[3].name
+OURS, LAVISH = ours.METHODS[0].name, ours.METHODS[3].name
 
 # A rival is listed if its error is lower by more than this share, or if it is faster and its error lower by more than
 # this other share: less is the rounding of two ways to the same least squares.
@@ -54,8 +54,8 @@ def lost(rows):
 def standings(real):
     """For each real data set: ours, the best streaming peer, and the smallest model of a peer nearly as good.
 
-    Peers that refit are no streaming peers. Nearly as good is within NEAR of the best of all, ours included. Sparing is
-    ours when it keeps what explains a thousandth of the variance.
+    Peers that refit are no streaming peers. Nearly as good is within NEAR of the best of all, ours included. Lavish is
+    ours when it keeps every feature that it finds.
     """
     for problem in dict.fromkeys(row["problem"] for row in real):
         found = [row for row in real if row["problem"] == problem and row["estimates"] != "checkpoint"]
@@ -63,7 +63,7 @@ def standings(real):
         peers = [row for row in found if not is_ours(row)]
         if not peers:  # not measured yet
             continue
-        sparing = next((row for row in found if row["method"] == SPARING), None)
+        lavish = next((row for row in found if row["method"] == LAVISH), None)
         best = max(peers, key=lambda row: row["r2"])
         near = [row for row in peers if row["r2"] >= max(best["r2"], own["r2"]) - NEAR]
         smallest = min(near, key=lambda row: row["nonzeros"]) if near else None
@@ -78,6 +78,6 @@ def standings(real):
             "smallest_near": smallest["method"] if smallest else "",
             "smallest_r2": smallest["r2"] if smallest else "",
             "smallest_features": smallest["nonzeros"] if smallest else "",
-            "sparing_r2": sparing["r2"] if sparing else "",
-            "sparing_features": sparing["nonzeros"] if sparing else "",
+            "lavish_r2": lavish["r2"] if lavish else "",
+            "lavish_features": lavish["nonzeros"] if lavish else "",
         }

@@ -83,9 +83,10 @@ METHODS = [
         note="SparseRegressor().fit_summary(gram)",
     ),
     Method(
-        "thresher, worth 0.001",
-        lambda d, real=False: Streamed(SparseRegressor(selection=Ebic(worth=0.001), fit_intercept=real)),
-        note="SparseRegressor(selection=Ebic(worth=0.001)), calls of 100 rows",
+        "thresher, every feature",
+        lambda d, real=False: Streamed(SparseRegressor(selection=Ebic(parsimony=0.0), fit_intercept=real)),
+        real_only=True,
+        note="SparseRegressor(selection=Ebic(parsimony=0.0))",
     ),
     Method(
         "thresher, all rows alike",

@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 
 # How far above the bound for consistency gamma is; see docs/choosing.md for what it makes of finite samples.
 BEYOND = 0.2
+# So many features are a short list. A longer one gives way to one with at most this share of its features.
+SHORT, SHORTER = 10, 0.625
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,11 @@ class Ebic(Criterion):
         What the search costs. The choice is consistent, for d growing as a power of n, if
         :math:`\gamma > 1 - \log n / (2 \log d)`; ``"auto"`` is 0.2 more than that, and at least 0.2. So the search
         costs much where rows are few for d features, and less when there are many.
-    worth : float, default=0.0
-        The last features of the path (or groups, or ranks) are left out while each explains less than this share of the
-        variance of the response. With very many rows every feature that matters at all is found, however little;
-        ``worth=0.001`` keeps those that matter to somebody.
+    parsimony : float, default=0.01
+        The share of what the best model explains that a much shorter one may forgo. With many rows every feature that
+        matters at all is found, however little. So a best model of more than ten features (or groups, or ranks) gives
+        way to the shortest that explains all but this share of what it explains, if that one has at most five eighths
+        of its features and leaves at most twice as much unexplained. Zero always takes the best model.
 
     References
     ----------
@@ -54,15 +57,15 @@ class Ebic(Criterion):
     """
 
     gamma: float | str = "auto"
-    worth: float = 0.0
+    parsimony: float = 0.01
     name: ClassVar[str] = "ebic"
 
     def __post_init__(self) -> None:
         number = isinstance(self.gamma, Real) and 0.0 <= self.gamma < np.inf
         if not number and self.gamma != "auto":
             raise ValueError(f"gamma must be a number, at least 0, or 'auto', got {self.gamma!r}")
-        if not (isinstance(self.worth, Real) and 0.0 <= self.worth <= 1.0):
-            raise ValueError(f"worth must be a share of the variance, from 0 to 1, got {self.worth!r}")
+        if not (isinstance(self.parsimony, Real) and 0.0 <= self.parsimony <= 1.0):
+            raise ValueError(f"parsimony must be a share, from 0 to 1, got {self.parsimony!r}")
 
     def criterion(self, path: Path) -> Floats:
         """The criterion of every candidate."""
@@ -72,12 +75,14 @@ class Ebic(Criterion):
         return result
 
     def select(self, path: Path, n_samples: int) -> Selection:
-        """The smallest size whose criterion is least, less what is not worth it."""
+        """The smallest size whose criterion is least, or a much smaller one that is nearly as good."""
         found = super().select(path, n_samples)
-        place = int(np.searchsorted(path.sizes, found.chosen))
-        while place and path.loss[place - 1] - path.loss[place] < self.worth * path.null:
-            place -= 1
-        return replace(found, chosen=int(path.sizes[place]))
+        if found.chosen <= SHORT:
+            return found
+        loss = float(path.loss[np.searchsorted(path.sizes, found.chosen)])
+        most = loss + min(float(self.parsimony) * (path.null - loss), loss)
+        size = int(path.sizes[np.argmax(path.loss <= most)])
+        return replace(found, chosen=size) if size <= SHORTER * found.chosen else found
 
 
 def _beyond_consistency(log_n: float, log_models: Floats) -> float:
