@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
-from scipy.special import gammaln
 
 from thresher.kernels.backward import eliminate
 from thresher.kernels.forward import Found, forward_path
 from thresher.kernels.problem import PERFECT
 from thresher.rounds.sparse import SparseRounds
 from thresher.selection.ebic import Ebic
-from thresher.selection.path import Family, Path
+from thresher.selection.path import Family, Path, log_choices
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
@@ -153,7 +152,7 @@ class Features(Family):
         n = self.most(summary) if n_most is None else min(n_most, d)
         weight = summary.weight
         total = 2.0 * weight * summary.loss(np.zeros(d), None if self.centred else 0.0)
-        log_models = gammaln(d + 1) - gammaln(np.arange(n + 1) + 1) - gammaln(d - np.arange(n + 1) + 1)
+        log_models = log_choices(d, min(d, max(n, LONGEST)))[: n + 1]
         penalty = np.arange(n + 1) * np.log(max(weight, 1.0)) + 2.0 * GAMMA_OF_END * log_models
         found = forward_path(summary.arrays, self.centred, total, penalty, PATIENCE if patient else n + 1)
         n = len(found.order)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from thresher.kernels.factor import OWN_SHARE
 from thresher.kernels.problem import PERFECT
@@ -13,7 +12,7 @@ from thresher.rounds.dense import DenseRounds
 from thresher.rounds.sparse import SparseRounds
 from thresher.selection.ebic import Ebic
 from thresher.selection.features import GAMMA_OF_END, PATIENCE
-from thresher.selection.path import Family, Path
+from thresher.selection.path import Family, Path, log_choices
 from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
@@ -80,8 +79,7 @@ class GroupedFeatures(Family):
         pull = summary.cross_comoment() if self.centred else summary.cross_moment()
         total = residual = 2.0 * weight * self.loss(summary, np.zeros(len(pull)))
         whole = np.diagonal(left).copy()
-        count = np.arange(n_groups + 1)
-        log_models = gammaln(n_groups + 1) - gammaln(count + 1) - gammaln(n_groups - count + 1)
+        log_models = log_choices(n_groups, n_groups)
         chosen: list[int] = []
         falls, freedom = [0.0], [0.0]
         best, n_best = np.inf, 0

@@ -2,12 +2,23 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from thresher._arrays import read_only
 
 Floats = NDArray[np.float64]
+
+
+@lru_cache(maxsize=8)
+def log_choices(n: int, n_most: int) -> Floats:
+    """Logarithm of the number of ways to choose 0, 1, ..., n_most of n."""
+    k = np.arange(n_most + 1)
+    return read_only(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 @dataclass(frozen=True, eq=False)
