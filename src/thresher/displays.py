@@ -250,8 +250,9 @@ class CriterionDisplay(_Display):
         (self.line_,) = ax.plot(sizes, criterion, color=BLUE, marker="o", markersize=3, linewidth=1.2)
         at = int(np.searchsorted(sizes, chosen.chosen))
         ax.plot(sizes[at], criterion[at], "o", color=COLOURS[1], markersize=7)
+        best = f" (best: {chosen.best})" if chosen.best != chosen.chosen else ""
         ax.annotate(
-            f"{chosen.chosen}, after {chosen.n_samples:,} rows",
+            f"{chosen.chosen}{best}, after {chosen.n_samples:,} rows",
             (sizes[at], criterion[at]),
             xytext=(6, 14),
             textcoords="offset points",

@@ -43,11 +43,17 @@ class Selection:
     chosen: int
     n_samples: int
 
+    @property
+    def best(self) -> int:
+        """The smallest size whose criterion is least; the size chosen may be smaller."""
+        return smallest_minimiser(self.sizes, self.criterion)
+
     def __repr__(self) -> str:
-        best = float(self.criterion[np.searchsorted(self.sizes, self.chosen)])
+        value = float(self.criterion[np.searchsorted(self.sizes, self.chosen)])
+        best = f"best={self.best}, " if self.best != self.chosen else ""
         return (
-            f"Selection(chosen={self.chosen} of {self.sizes[0]}..{self.sizes[-1]}, method={self.method!r}, "
-            f"criterion={best:.6g}, n_samples={self.n_samples})"
+            f"Selection(chosen={self.chosen} of {self.sizes[0]}..{self.sizes[-1]}, {best}method={self.method!r}, "
+            f"criterion={value:.6g}, n_samples={self.n_samples})"
         )
 
 

@@ -14,8 +14,8 @@ Floats = NDArray[np.float64]
 
 # How far above the bound for consistency gamma is; see docs/choosing.md for what it makes of finite samples.
 BEYOND = 0.2
-# So many features are a short list. A longer one gives way to one with at most this share of its features.
-SHORT, SHORTER = 10, 0.625
+# A list of features gives way to one with at most this share of them, which has no fewer than so many.
+SHORTER, SHORT = 0.625, 7
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,11 @@ class Ebic(Criterion):
         :math:`\gamma > 1 - \log n / (2 \log d)`; ``"auto"`` is 0.2 more than that, and at least 0.2. So the search
         costs much where rows are few for d features, and less when there are many.
     parsimony : float, default=0.01
-        The share of what the best model explains that a much shorter one may forgo. With many rows every feature that
-        matters at all is found, however little. So a best model of more than ten features (or groups, or ranks) gives
-        way to the shortest that explains all but this share of what it explains, if that one has at most five eighths
-        of its features and leaves at most twice as much unexplained. Zero always takes the best model.
+        The share of the variance explained by the best model that a much shorter list of features may forgo. With many
+        rows every feature that matters at all is found, however little. So the best model gives way to the smallest one
+        on the path that explains all but this share, or to the one of seven features (or groups) if that is larger, if
+        it has at most five eighths of the features and leaves at most twice as much unexplained. Zero always takes the
+        best model. For ranks it makes no difference.
 
     References
     ----------
@@ -77,11 +78,11 @@ class Ebic(Criterion):
     def select(self, path: Path, n_samples: int) -> Selection:
         """The smallest size whose criterion is least, or a much smaller one that is nearly as good."""
         found = super().select(path, n_samples)
-        if found.chosen <= SHORT:
-            return found
         loss = float(path.loss[np.searchsorted(path.sizes, found.chosen)])
-        most = loss + min(float(self.parsimony) * (path.null - loss), loss)
-        size = int(path.sizes[np.argmax(path.loss <= most)])
+        forgone = min(float(self.parsimony) * (path.spread - loss), loss)
+        if not forgone > 0.0:
+            return found
+        size = max(int(path.sizes[np.argmax(path.loss <= loss + forgone)]), SHORT)
         return replace(found, chosen=size) if size <= SHORTER * found.chosen else found
 
 

@@ -164,6 +164,7 @@ class Features(Family):
             freedom=np.arange(n + 1.0),
             log_models=log_models[: n + 1],
             weight=weight,
+            spread=summary.loss(np.zeros(d), None),
             order=found.order,
             upper=found.upper,
             rhs=found.rhs,
@@ -184,7 +185,7 @@ class Features(Family):
 
     def fallback(self) -> Ebic:
         """The criterion that chooses while there is nothing to hold out."""
-        return Ebic()
+        return Ebic(parsimony=0.0)
 
     def new_rounds(self, summary: Gram, size: int) -> SparseRounds:
         """Rounds with `size` features."""

@@ -113,6 +113,7 @@ class GroupedFeatures(Family):
             freedom=np.array(freedom),
             log_models=log_models[: len(chosen) + 1],
             weight=weight,
+            spread=summary.loss(np.zeros(len(pull)), None),
             columns=columns,
             ends=ends,
             part=summary.select(columns if len(columns) else [0]),
@@ -152,7 +153,7 @@ class GroupedFeatures(Family):
 
     def fallback(self) -> Ebic:
         """The criterion that chooses while there is nothing to hold out."""
-        return Ebic()
+        return Ebic(parsimony=0.0)
 
     def new_rounds(self, summary: Gram, size: int) -> Any:
         """Rounds with `size` groups."""

@@ -1,7 +1,7 @@
 """A path: one candidate estimate for every size, all from one summary."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -37,6 +37,8 @@ class Path(ABC):
         Logarithm of the number of models of each size.
     weight : float
         Total weight of the rows.
+    spread : float
+        Half the variance of the response about its mean, intercept or not; zero where sizes count no features.
     """
 
     sizes: NDArray[np.intp]
@@ -44,6 +46,7 @@ class Path(ABC):
     freedom: Floats
     log_models: Floats
     weight: float
+    spread: float = field(default=0.0, kw_only=True)
 
     @abstractmethod
     def coef(self, size: int) -> Floats:
