@@ -9,6 +9,7 @@ import pytest
 
 from thresher import SparseRegressor
 from thresher.displays import CoefficientsDisplay, CriterionDisplay, IntervalsDisplay, SupportDisplay
+from thresher.selection.criteria import Selection
 from thresher.streams.synthetic import SparseLinearStream
 
 mpl.use("Agg")
@@ -53,6 +54,13 @@ def test_intervals(model):
     shown = IntervalsDisplay.from_estimator(model, level=0.9, features=[0, 1, 30])
     assert "90 %" in shown.ax_.get_title(loc="left")
     assert [label.get_text() for label in shown.ax_.get_yticklabels()] == ["0", "1", "30"]
+
+
+def test_a_choice_other_than_the_best_says_so():
+    chosen = Selection("ebic", np.arange(4), np.array([9.0, 5.0, 4.0, 6.0]), None, 1, 1234)
+    (text,) = CriterionDisplay(chosen).plot().ax_.texts
+    assert text.get_text() == "1 (best: 2), after 1,234 rows"
+    plt.close("all")
 
 
 def test_a_model_that_kept_nothing_can_be_drawn():

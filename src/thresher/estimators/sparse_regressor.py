@@ -67,8 +67,9 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
         How many features to keep, s; more than there are columns means all. With `groups` it counts groups.
         ``"auto"`` chooses it from the data, anew whenever there are a twentieth more rows.
     selection : {"ebic", "folds", "prequential"} or an instance of Ebic, Folds or Prequential, default="ebic"
-        How ``"auto"`` chooses: by an information criterion over the path of forward selection, by exact
-        cross-validation in the early rounds, or by how well each size predicts the next rows.
+        How ``"auto"`` chooses: by an information criterion over the path of forward selection (and a much shorter
+        list where that explains nearly as much: ``Ebic(parsimony=0.0)`` does without), by exact cross-validation in the
+        early rounds, or by how well each size predicts the next rows.
     rule : {"auto", "hard", "pursuit", "reciprocal"}, default="auto"
         How the estimate moves. ``"hard"`` is the paper's step; ``"pursuit"`` adds least squares on the support after
         it; ``"reciprocal"`` shrinks what is just kept. ``"auto"`` is pursuit, and the paper's step with groups or a
