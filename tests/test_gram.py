@@ -62,6 +62,11 @@ def test_loss_and_gradient_equal_those_of_the_rows(rng):
     np.testing.assert_allclose(gram.loss(theta, b), w @ residual**2 / w.sum() / 2, rtol=1e-12)
     np.testing.assert_allclose(gram.gradient(theta, b), X.T @ (w * residual) / w.sum(), rtol=1e-11)
     np.testing.assert_allclose(gram.gradient(theta, None), gram.gradient(theta, gram.best_intercept(theta)), rtol=1e-9)
+    np.testing.assert_allclose(gram.response_variance(centred=False), np.average(y**2, weights=w), rtol=1e-12)
+    spread = np.average((y - np.average(y, weights=w)) ** 2, weights=w)
+    np.testing.assert_allclose(gram.response_variance(), spread, rtol=1e-12)
+    with pytest.raises(ValueError, match="The summary is empty"):
+        Gram(2).response_variance()
     np.testing.assert_allclose(gram.loss(theta, None), gram.loss(theta, gram.best_intercept(theta)), rtol=1e-12)
     best = (w @ y - w @ X @ theta) / w.sum()
     np.testing.assert_allclose(gram.best_intercept(theta), best, rtol=1e-12)

@@ -79,7 +79,7 @@ def model_card(model: SparseRegressor) -> ModelCard:
     """
     names = model._names_of(np.arange(model.n_features_in_)) or [f"x{j}" for j in range(model.n_features_in_)]
     summary, centred = model.summary_, bool(model.fit_intercept)
-    spread_y = math.sqrt(2.0 * summary.loss(np.zeros(summary.n_features), None if centred else 0.0))
+    spread_y = math.sqrt(summary.response_variance(centred))
     scale = np.sqrt(summary.variance(centred))
     noise = _noise(model)
     bounds = _bounds(model)

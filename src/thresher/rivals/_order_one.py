@@ -64,7 +64,7 @@ class OrderOne:
 
 def response_scale(summary: Gram, centred: bool) -> float:
     """Root mean square of the response, about its mean or about zero."""
-    return float(np.sqrt(2.0 * summary.loss(np.zeros(summary.n_features), None if centred else 0.0)))
+    return float(np.sqrt(summary.response_variance(centred)))
 
 
 def _rescaled(summary: Gram, x: Powers, y: int) -> Gram:

@@ -151,7 +151,7 @@ class Features(Family):
         patient = n_most is None
         n = self.most(summary) if n_most is None else min(n_most, d)
         weight = summary.weight
-        total = 2.0 * weight * summary.loss(np.zeros(d), None if self.centred else 0.0)
+        total = weight * summary.response_variance(self.centred)
         log_models = log_choices(d, min(d, max(n, LONGEST)))[: n + 1]
         penalty = np.arange(n + 1) * np.log(max(weight, 1.0)) + 2.0 * GAMMA_OF_END * log_models
         found = forward_path(summary.arrays, self.centred, total, penalty, PATIENCE if patient else n + 1)
@@ -164,7 +164,7 @@ class Features(Family):
             freedom=np.arange(n + 1.0),
             log_models=log_models[: n + 1],
             weight=weight,
-            spread=summary.loss(np.zeros(d), None),
+            spread=0.5 * summary.response_variance(),
             order=found.order,
             upper=found.upper,
             rhs=found.rhs,
@@ -214,7 +214,7 @@ class Features(Family):
         assert isinstance(path, FeaturePath)
         if not len(path.order):
             return np.array([part.loss(np.zeros(1), path.intercept(0))])
-        table, total = path.table, part.loss(np.zeros(part.n_features), None if path.centred else 0.0)
+        table, total = path.table, 0.5 * part.response_variance(path.centred)
         moments, cross = part.normal_equations(np.arange(part.n_features), path.centred)
         quadratic = np.einsum("ij,ij->i", table @ moments, table) - 2.0 * (table @ cross)
         losses: Floats = total + quadratic / (2.0 * part.weight)

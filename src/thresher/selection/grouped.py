@@ -77,7 +77,7 @@ class GroupedFeatures(Family):
         n_groups, weight = self.groups.n_groups, summary.weight
         left = summary.comoment() if self.centred else summary.second_moment()
         pull = summary.cross_comoment() if self.centred else summary.cross_moment()
-        total = residual = 2.0 * weight * self.loss(summary, np.zeros(len(pull)))
+        total = residual = weight * summary.response_variance(self.centred)
         whole = np.diagonal(left).copy()
         log_models = log_choices(n_groups, n_groups)
         chosen: list[int] = []
@@ -113,7 +113,7 @@ class GroupedFeatures(Family):
             freedom=np.array(freedom),
             log_models=log_models[: len(chosen) + 1],
             weight=weight,
-            spread=summary.loss(np.zeros(len(pull)), None),
+            spread=0.5 * summary.response_variance(),
             columns=columns,
             ends=ends,
             part=summary.select(columns if len(columns) else [0]),

@@ -146,6 +146,18 @@ class Gram(Moments, Saving):
         total += 2.0 * beta * (along_sum - totals[SUM_Y]) + weight * beta * beta
         return max(float(total), 0.0) / (2.0 * weight)
 
+    def response_variance(self, centred: bool = True) -> float:
+        """The weighted mean of y^2 over all rows so far, about the mean or zero: twice the loss of no features."""
+        self._require_weight()
+        totals, weight = self._arrays.totals, self.weight
+        beta = float(totals[SUM_Y]) / weight if centred else -float(totals[SHIFT_Y])
+        total = totals[SUM_YY] - 2.0 * beta * totals[SUM_Y] + weight * beta * beta
+        return max(float(total), 0.0) / weight
+
+    def _require_weight(self) -> None:
+        if self.weight == 0.0:
+            raise ValueError("The summary is empty: absorb rows with positive weight first.")
+
     def gradient(self, coef: ArrayLike, intercept: float | None = 0.0) -> Floats:
         """The gradient of the loss in the coefficients, at a fixed intercept (None: the best one)."""
         _, product, along_sum, beta = self._residual_sums(coef, intercept)
@@ -162,8 +174,7 @@ class Gram(Moments, Saving):
     def _residual_sums(self, coef: ArrayLike, intercept: float | None) -> tuple[Floats, Floats, float, float]:
         """coef; (sum w z z') coef; (sum w z) . coef; and what is constant in the residual z . coef - v + beta."""
         theta = check_coef(coef, self.n_features)
-        if self.weight == 0.0:
-            raise ValueError("The summary is empty: absorb rows with positive weight first.")
+        self._require_weight()
         arrays, n = self._arrays, self._arrays.counts[N_BUFFERED]
         product = np.zeros(self.n_features)
         exact = arrays.scatter.shape == (self.n_features, self.n_features) and arrays.scatter.dtype == np.float64
