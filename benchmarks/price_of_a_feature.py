@@ -34,7 +34,7 @@ PRICES += [(0.8, 0.4), (0.7, 0.5), (0.6, 0.6), (0.5, 0.8), (0.5, 1.0)]
 def chosen(path, price):
     """The size with the least criterion; None is the default."""
     if price is None:
-        return Ebic().select(path, 0).chosen
+        return Ebic(parsimony=0.0).select(path, 0).chosen
     a, b = price
     return int(np.argmin(misfit(path) + a * np.log(path.weight) * path.sizes + 2.0 * b * path.log_models))
 

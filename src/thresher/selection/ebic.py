@@ -20,7 +20,7 @@ SHORTER, SHORT = 0.625, 7
 
 @dataclass(frozen=True)
 class Ebic(Criterion):
-    r"""Minimise the extended Bayesian information criterion over the path.
+    r"""Minimise the extended BIC over the path; a much shorter list of features that is nearly as good is preferred.
 
     .. math:: n \log(\mathrm{RSS}_k / n) + \mathrm{df}_k \log n + 2 \gamma \log \tbinom dk
 
@@ -31,15 +31,15 @@ class Ebic(Criterion):
     Parameters
     ----------
     gamma : float or "auto", default="auto"
-        What the search costs. The choice is consistent, for d growing as a power of n, if
+        What the search costs. The least criterion is a consistent choice, for d growing as a power of n, if
         :math:`\gamma > 1 - \log n / (2 \log d)`; ``"auto"`` is 0.2 more than that, and at least 0.2. So the search
         costs much where rows are few for d features, and less when there are many.
     parsimony : float, default=0.01
-        The share of the variance explained by the best model that a much shorter list of features may forgo. With many
-        rows every feature that matters at all is found, however little. So the best model gives way to the smallest one
-        on the path that explains all but this share, or to the one of seven features (or groups) if that is larger, if
-        it has at most five eighths of the features and leaves at most twice as much unexplained. Zero always takes the
-        best model. For ranks it makes no difference.
+        The share of the variance explained by the best model, that of the least criterion, which a much shorter list of
+        features may forgo. With many rows every feature that matters at all is found, however little. So the best model
+        gives way to the smallest one on the path that explains all but this share and leaves at most twice as much
+        unexplained, or to that of seven features (or groups) if it is larger; but only to one with at most five eighths
+        of its features. Zero always takes the best model. For ranks it makes no difference.
 
     References
     ----------

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from thresher._arrays import read_only
-
 Floats = NDArray[np.float64]
 
 
@@ -18,7 +16,9 @@ Floats = NDArray[np.float64]
 def log_choices(n: int, n_most: int) -> Floats:
     """Logarithm of the number of ways to choose 0, 1, ..., n_most of n."""
     k = np.arange(n_most + 1)
-    return read_only(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+    result: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    result.setflags(write=False)  # all paths share it
+    return result
 
 
 @dataclass(frozen=True, eq=False)
