@@ -20,9 +20,9 @@ PARTS_APART, OLDEST_PART = 1.2, 0.125
 
 
 def next_milestone(n_seen: int, block: int, parts: int = 20) -> int:
-    """The sample after which to look again: one in `parts` more, and where the buffer is empty if that is far."""
+    """The sample after which to look again: one in `parts` more, or before that where the buffer is empty last."""
     after = n_seen + 1 + n_seen // parts
-    return after if after < n_seen + block else -(-after // block) * block
+    return after if after < n_seen + block else after // block * block
 
 
 def _cut(samples: list[Any], start: int, end: int) -> list[Any]:
@@ -58,10 +58,10 @@ class Milestone:
 class SelectingRounds:
     """Rounds at a size that is chosen anew at every milestone, or at a fixed one.
 
-    A milestone falls at the end of the first round that has seen one in `parts` more samples than the last milestone,
-    and at the end of the warm-up: after t samples there were O(log t). There, the rounds go on from the candidate of
-    the chosen size, if the family sees fit; between milestones they move as rounds do. Milestones depend on counts
-    alone, so results do not depend on how the stream is cut.
+    A milestone falls at the end of the first round that has seen one in `parts` more samples than the last milestone
+    (a little earlier where that spares it a full buffer), and at the end of the warm-up: after t samples there were
+    O(log t). There, the rounds go on from the candidate of the chosen size, if the family sees fit; between milestones
+    they move as rounds do. Milestones depend on counts alone, so results do not depend on how the stream is cut.
 
     Parameters
     ----------
