@@ -15,11 +15,12 @@ test: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/tree.py --check
 	$(BIN)/pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.installed
-	$(BIN)/python benchmarks/sparse_rounds.py
-	$(BIN)/python benchmarks/matrix_rounds.py
+	$(BIN)/python benchmarks/sparse_speed.py
+	$(BIN)/python benchmarks/matrix_speed.py
 
 # Other people's methods on the same rows, in a virtual environment of their own. It may be interrupted, and goes on where it was.
 bench-peers: $(PEERS)/.installed
@@ -28,12 +29,12 @@ bench-peers: $(PEERS)/.installed
 bench-peers-quick: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/peers run --quick
 
-# The paper's figures and tables, in reproduction/full/report.html. It may be interrupted, and goes on where it was.
+# The paper's figures and tables, in build/reproduction/full/report.html. An interrupted run continues where it stopped.
 reproduce: $(VENV)/.installed
-	$(BIN)/python -m thresher.paper
+	$(BIN)/python -m reproduction
 
 reproduce-quick: $(VENV)/.installed
-	$(BIN)/python -m thresher.paper --quick
+	$(BIN)/python -m reproduction --quick
 	$(BIN)/pytest checks/test_quick_reproduction.py
 
 # Runs of the command that are killed at random moments and resumed, compared byte by byte with one that is not.
@@ -63,4 +64,4 @@ $(PEERS)/.installed: pyproject.toml benchmarks/peers/requirements.txt
 
 clean:
 	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests -name __pycache__ -type d -exec rm -rf {} +
+	find src tests reproduction -name __pycache__ -type d -exec rm -rf {} +

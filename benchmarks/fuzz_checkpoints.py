@@ -30,9 +30,9 @@ import numpy as np
 
 import thresher
 from harness import machine
-from thresher import Entries, Gram, MatrixCompleter, MultiResponse, SparseRegressor
-from thresher._encoding import HEAD, CheckpointError, decode, encode
-from thresher.rivals import AdaptiveDantzig
+from thresher import Entries, Gram, MatrixCompleter, MultiResponse, OnlineHardThresholding, SparseRegressor
+from thresher.baselines import AdaptiveDantzig
+from thresher.io.encoding import HEAD, CheckpointError, decode, encode
 
 RESULTS = Path(__file__).parent / "results" / "fuzz_checkpoints.json"
 # What the docstring of decode promises: so many times the size of the file, and so many bytes.
@@ -42,23 +42,24 @@ CASES_PER_PROCESS = 20_000
 LONGEST = 5.0
 
 CLASSES = [
-    "os:system", "builtins:eval", "builtins:object", "subprocess:Popen", "thresher:Gram", "thresher.checkpoint:save",
-    "thresher.checkpoint:Saving", "thresher.checkpoint:os", "thresher.cli:main", "thresher.cli.demo:demo",
-    "thresher.paper.__main__:main", "thresher.paper.item:Item", "thresher.speed:Speed", "thresher.ingest:Ingest",
-    "thresher.ingest:Foresight",
-    "thresher.streams.batches:Place", "thresher.streams.columns:Columns", "thresher.streams.parquet_file:ParquetFile",
-    "thresher.displays:Display", "thresher.rivals.comparing:compare", "thresher.rivals.comparing:FailedRunsError",
-    "thresher.rivals._runs:_Pickler", "thresher.rivals._runs:Plan", "thresher.rivals._comparison:Comparison",
-    "thresher.rivals._comparison:Record", "thresher.summaries.gram:Gram", "thresher.summaries.gram:np",
-    "thresher.summaries.gram:kernel", "thresher.summaries.gram:Saving", "thresher.summaries.gram:Gram.absorb",
+    "os:system", "builtins:eval", "builtins:object", "subprocess:Popen", "thresher:Gram", "thresher.io.checkpoint:save",
+    "thresher.io.checkpoint:Saving", "thresher.io.checkpoint:os", "thresher.cli:main", "thresher.cli.demo:demo",
+    "reproduction.__main__:main", "reproduction.item:Item", "thresher.cli.speed:Speed", "thresher.io.ingest:Ingest",
+    "thresher.io.ingest:ProgressiveValidation", "thresher.integrations.river._features:Layout",
+    "thresher.io.sources.batches:Place", "thresher.io.sources.columns:Columns", "thresher.plotting.displays:Display",
+    "thresher.io.sources.parquet_file:ParquetFile", "thresher.baselines.comparing:compare",
+    "thresher.baselines.comparing:FailedRunsError",
+    "thresher.baselines._runs:_Pickler", "thresher.baselines._runs:Plan", "thresher.baselines._comparison:Comparison",
+    "thresher.baselines._comparison:Record", "thresher.summaries.gram:Gram", "thresher.summaries.gram:np",
+    "thresher.summaries.gram:blas", "thresher.summaries.gram:Saving", "thresher.summaries.gram:Gram.absorb",
     "thresher.summaries.gram:__builtins__", "thresher.summaries.gram:", "thresher.summaries.nothing:Gram",
     "thresher.summaries.gram.x:Gram", "thresher.summaries:Gram", ":", "", "thresher", "thresher.:x",
-    "thresher.kernels.gram:GramArrays", "thresher.kernels.gram:fold", "thresher.kernels._compile:compiled",
-    "thresher.kernels.problem:Problem", "thresher.estimators._streaming:Streaming", "thresher.estimators._ids:IdMap",
+    "thresher.online._gram:GramArrays", "thresher.online._gram:fold", "thresher._utils.compile:compiled",
+    "thresher.online._problem:Problem", "thresher.estimators._online:OnlineEstimator", "thresher.estimators._ids:IdMap",
     "thresher.estimators.sparse_regressor:SparseRegressor", "thresher.estimators.sparse_regressor:_Problem",
-    "thresher.estimators.sparse_regressor:METHODS", "thresher.selection.ebic:Ebic", "thresher.selection.path:Path",
-    "thresher.sparsity.groups:Groups", "thresher.rounds.bank:Member", "thresher.rounds.sparse:SparseRounds",
-    "thresher.rivals.adaptive_dantzig:AdaptiveDantzig", "thresher\0.summaries.gram:Gram",
+    "thresher.estimators.sparse_regressor:METHODS", "thresher.selection.ebic:Ebic", "thresher.solvers.path:Path",
+    "thresher.sparsity.groups:Groups", "thresher.summaries._shifted:State", "thresher.online.sparse:SparseRounds",
+    "thresher.baselines.adaptive_dantzig:AdaptiveDantzig", "thresher\0.summaries.gram:Gram",
 ]  # fmt: skip
 DTYPES = [
     "O", "|O", "|O8", "V", "V8", "|V0", "M8", "M8[s]", "m8", ">f8", "=f8", "f8", "<f8", "<f2", "<f16", "<c32", "<c16",
@@ -72,16 +73,16 @@ NUMBERS = [
 TEXTS = [
     "", "a", "@", "int", "float", "bytes", "type", "list", "tuple", "tuple of", "dict", "object", "array", "scalar",
     "names", "PCG64", "nan", "inf", "1_0", " 7 ", "0x10", "٣", "9" * 5000, "-", "float64", "float32", "object_", "00ff",
-    "0", "zz", "\ud800", "\U0001d11e", "x" * 3000, "__class__", "__dict__", "__reduce__", "_arrays", "coef_",
+    "0", "zz", "\ud800", "\U0001d11e", "x" * 3000, "__class__", "__dict__", "__reduce__", "_state", "coef_",
 ]  # fmt: skip
 
 
 def load_modules():
     """Load what a file may ask for, for the memory that takes is not that of the file."""
-    for package in ("estimators", "kernels", "rivals", "rounds", "selection", "sparsity", "summaries"):
+    for package in ("baselines", "estimators", "online", "selection", "solvers", "sparsity", "summaries"):
         for module in (Path(thresher.__file__).parent / package).glob("*.py"):
             import_module(f"thresher.{package}.{module.stem}")
-    import_module("thresher.ingest")
+    import_module("thresher.io.ingest")
 
 
 def corpus():
@@ -113,6 +114,7 @@ def corpus():
         MultiResponse(2, 1).absorb(X[:5, :2], X[:5, 2:]),
         AdaptiveDantzig(1, random_state=3).partial_fit(X, y),
         SparseRegressor(1).fit(X[:, :2], y),
+        OnlineHardThresholding(1).partial_fit(X[:, :2], y),
     ]
     return [parts(encode(value, {"rows": 5, "place": [1, "b"]})) for value in values * 8 + large]
 

@@ -41,8 +41,8 @@ DESIGNS = {
 def one_run(root, rng):
     """Whether each interval covers, and its width, by kind of feature.
 
-    Which features were missed was decided by the same noise that moves their estimates (towards zero), so no method
-    covers exactly 95 % of those; they are here to see that it is not far less.
+    The same noise that moves the estimates decided which features were kept and which were missed, so no method covers
+    exactly 95 % of either; they are here to see that it is not far less.
     """
     X = rng.standard_normal((N, D)) @ root.T
     truth = np.zeros(D)
@@ -51,7 +51,7 @@ def one_run(root, rng):
 
     model = SparseRegressor().partial_fit(X, y)
     covered, widths = {"split": np.empty(0)}, {"split": np.empty(0)}
-    if any(m.n_samples <= N // 2 and len(m.support) for m in model.milestones_[-20:]):
+    if any(m.n_samples <= N // 2 and len(m.support) for m in model.selection_history_[-20:]):
         split = model.confidence_intervals(LEVEL, "split", split_at=N // 2)
         # What least squares on the frozen support estimates: its share of the truth, and what stands in for the rest.
         covariance, support = root @ root.T, split.features
@@ -65,6 +65,7 @@ def one_run(root, rng):
         f"debiased, active below {SMALL:g}": (truth != 0.0) & (np.abs(truth) < SMALL),
         "debiased, active but missed": (truth != 0.0) & (coef == 0.0),
         "debiased, inactive": truth == 0.0,
+        "debiased, kept": coef != 0.0,
     }
     for kind, mask in kinds.items():
         covered[kind], widths[kind] = covers[mask], width[mask]

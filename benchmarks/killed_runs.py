@@ -4,9 +4,9 @@
     python benchmarks/killed_runs.py --runs 15    # as the tests do
 
 Each run is killed by SIGKILL once or more, at moments drawn from the whole length of a run, and then resumed to its
-end. The file that it leaves, with the model, the place in the source and the prequential error, must equal that of
-an uninterrupted run byte by byte. Processes are forked from one that has loaded everything, so that they
-are killed at work and not while they load.
+end. The file that it leaves, with the model, the place in the source and the progressive error, must equal that of
+an uninterrupted run byte by byte. Both methods of ``thresher fit`` take turns. Processes are forked from one that has
+loaded everything, so that they are killed at work and not while they load.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,14 +26,15 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from thresher import SparseRegressor
-from thresher.checkpoint import CheckpointError, load_with_note
+from thresher import OnlineHardThresholding, SparseRegressor
 from thresher.cli import main as thresher_command
 from thresher.cli.fitting import fit_source  # noqa: F401  # loaded before forking
-from thresher.model_card import model_card
-from thresher.streams.synthetic import SparseLinearStream
+from thresher.io.checkpoint import CheckpointError, load_with_note
+from thresher.io.sources.synthetic import SparseLinearStream
+from thresher.plotting.model_card import model_card
 
 N_ROWS, N_FEATURES, EVERY = 20_000, 30, 500
+METHODS = {"sparse": [], "oht": ["--method", "oht", "--sparsity", "5", "--round-size", "10"]}
 RESULTS = Path(__file__).parent / "results" / "killed_runs.json"
 
 
@@ -56,14 +58,14 @@ def write_sources(directory):
 
 
 def load_everything():
-    """Compiled functions are loaded when they are first called."""
-    model = SparseRegressor(round_size=1000)
-    for X, y in SparseLinearStream(N_FEATURES, 5, signal=1.0).blocks(3000, 700):
-        model.partial_fit(X, y).finish()
-    model_card(model.settle())
+    """Modules, and compiled functions, are loaded when they are first used."""
+    for model in (SparseRegressor(), OnlineHardThresholding(5, round_size=10)):
+        for X, y in SparseLinearStream(N_FEATURES, 5, signal=1.0).blocks(3000, 700):
+            model.partial_fit(X, y).finish()
+        model_card(model)
 
 
-def start(source, model):
+def start(source, model, method):
     """The command in a process of its own."""
     child = os.fork()
     if child:
@@ -73,25 +75,25 @@ def start(source, model):
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         options = ["--model", str(model), "--resume", "--checkpoint-every", str(EVERY), "--missing", "skip", "--quiet"]
-        status = thresher_command(["fit", str(source), "--target", "y", *options])
+        status = thresher_command(["fit", str(source), "--target", "y", *METHODS[method], *options])
     finally:
         os._exit(status)
 
 
-def finish(source, model):
+def finish(source, model, method):
     """Seconds that a run takes to its end."""
     began = time.monotonic()
-    _, status = os.waitpid(start(source, model), 0)
+    _, status = os.waitpid(start(source, model, method), 0)
     if status:
         raise SystemExit(f"{source} ended with status {status}")
     return time.monotonic() - began
 
 
-def killed_then_resumed(source, model, length, rng):
+def killed_then_resumed(source, model, method, length, rng):
     """Kill a run once or more, look at what it left, and resume it to the end: kills, and what they hit."""
     hits = {"kills": 0, "before the first file": 0, "while writing": 0, "unreadable": 0}
     for _ in range(rng.choice((1, 1, 2, 4))):
-        child = start(source, model)
+        child = start(source, model, method)
         time.sleep(rng.uniform(0.0, length))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
@@ -107,7 +109,7 @@ def killed_then_resumed(source, model, length, rng):
                     load_with_note(model)
                 except (CheckpointError, UserWarning):
                     hits["unreadable"] += 1
-    finish(source, model)
+    finish(source, model, method)
     return hits
 
 
@@ -123,17 +125,19 @@ def main(arguments=None):
         directory = Path(temporary)
         sources = write_sources(directory)
         expected, lengths = {}, {}
-        for source in sources:
-            model = directory / f"{source.name}.uninterrupted"
-            finish(source, model)
-            expected[source] = model.read_bytes()
-            lengths[source] = finish(source, directory / f"{source.name}.again")
+        for case in product(sources, METHODS):
+            source, method = case
+            model = directory / f"{source.name}.{method}.uninterrupted"
+            finish(source, model, method)
+            expected[case] = model.read_bytes()
+            lengths[case] = finish(source, directory / f"{source.name}.{method}.again", method)
+        cases = list(expected)
         for run in range(options.runs):
-            source = sources[run % len(sources)]
+            case = source, method = cases[run % len(cases)]
             model = directory / f"{run}.thresher"
-            for name, count in killed_then_resumed(source, model, lengths[source], rng).items():
+            for name, count in killed_then_resumed(source, model, method, lengths[case], rng).items():
                 total[name] = total.get(name, 0) + count
-            different += model.read_bytes() != expected[source]
+            different += model.read_bytes() != expected[case]
             for file in directory.glob(f"*{run}.thresher*"):
                 file.unlink()
             if sys.stderr.isatty() or (run + 1) % 20 == 0:

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from thresher import LowRankRegressor, MatrixCompleter, ReducedRankRegressor, SparseRegressor
-from thresher.streams.synthetic import LowRankStream
+from thresher.io.sources.synthetic import LowRankStream
 
 SEEDS = (0, 1, 2)
 
@@ -23,7 +23,7 @@ SEEDS = (0, 1, 2)
 def errors(times, seed, **parameters):
     """|coef - truth|^2 after the warm-up and so many rounds, on the paper's stream."""
     stream, n_warmup = LowRankStream(seed=seed), parameters.get("n_warmup", 0)
-    model, seen, result = LowRankRegressor(fit_intercept=False, **parameters), 0, []
+    model, seen, result = LowRankRegressor(**parameters), 0, []
     for t in times:
         model.partial_fit(*stream.draw(n_warmup + t - seen))
         seen = n_warmup + t

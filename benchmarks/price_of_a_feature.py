@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from thresher import Ebic, Gram
+from thresher.io.sources.synthetic import SparseLinearStream
 from thresher.selection.criteria import misfit
-from thresher.selection.features import Features
-from thresher.streams.synthetic import SparseLinearStream
+from thresher.selection.subset_family import SubsetFamily
 
 D, SEEDS, ROWS = 200, range(3000, 3024), (300, 1000, 3000, 10_000)
 DESIGNS = {
@@ -34,7 +34,7 @@ PRICES += [(0.8, 0.4), (0.7, 0.5), (0.6, 0.6), (0.5, 0.8), (0.5, 1.0)]
 def chosen(path, price):
     """The size with the least criterion; None is the default."""
     if price is None:
-        return Ebic(parsimony=0.0).select(path, 0).chosen
+        return Ebic().select(path, 0).chosen
     a, b = price
     return int(np.argmin(misfit(path) + a * np.log(path.weight) * path.sizes + 2.0 * b * path.log_models))
 
@@ -47,7 +47,7 @@ def main():
             X, y = stream.draw(ROWS[-1])
             summary, start = Gram(D), 0
             for stop in ROWS:
-                path = Features(centred=False).path(summary.absorb(X[start:stop], y[start:stop]))
+                path = SubsetFamily(centred=False).path(summary.absorb(X[start:stop], y[start:stop]))
                 for price in (None, *PRICES):
                     coef = path.coef(chosen(path, price))
                     false = np.count_nonzero(coef[stream.coef == 0.0])

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from harness import machine
 from thresher import LowRankRegressor, MatrixCompleter, ReducedRankRegressor
-from thresher.streams.synthetic import LowRankStream
+from thresher.io.sources.synthetic import LowRankStream
 
 
 def low_rank(rng, d1, d2, rank, size=1.0):
@@ -81,13 +81,13 @@ def main():
         row = {}
         with threadpool_limits(1):
             known = [run(seed, rank=rank)[1] for seed in range(arguments.seeds)]
-            for method in ("edge", "ebic"):
+            for method in ("noise_edge", "ebic"):
                 found = [run(seed, selection=method) for seed in range(arguments.seeds)]
                 ratio = float(np.median([error / base for (_, error), base in zip(found, known, strict=True)]))
                 row[method] = {"ranks": [int(r) for r, _ in found], "error": ratio}
         saved["cases"][name] = row
         cells = []
-        for method in ("edge", "ebic"):
+        for method in ("noise_edge", "ebic"):
             counts = Counter(row[method]["ranks"])
             cells += [", ".join(f"{r} ({n}x)" for r, n in sorted(counts.items())), f"{row[method]['error']:.2f}"]
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)

@@ -1,10 +1,12 @@
 """How long ``thresher fit`` takes for a large file, beside merely reading the file with pyarrow, and its peak memory.
 
-    python benchmarks/reading_speed.py    # a quarter of an hour, 7 GB of temporary files
+    python benchmarks/reading_speed.py                  # a quarter of an hour, 7 GB of temporary files
+    python benchmarks/reading_speed.py --rows 20000     # a minute; nothing is saved
 
-10^5 and 10^6 rows of 200 columns, as Parquet and CSV. Every call is a process of its own, wall time from start to end,
-repeats alternate. The command keeps its model every 10,000 rows, as it does by default. Its start, which is mostly
-the import of scikit-learn and numba, is measured on a file of few rows. Writes benchmarks/results/reading_speed.json.
+A tenth of the rows and all of them, with 200 columns, as Parquet and CSV. Every call is a process of its own, wall time
+from start to end, repeats alternate. The command saves its model every 10,000 rows, as it does by default. Its start,
+which is mostly the import of scikit-learn, is measured on a file of few rows, beside that import alone. A run on 10^6
+rows writes benchmarks/results/reading_speed.json.
 """
 
 import argparse
@@ -24,7 +26,8 @@ import pyarrow.parquet as pq
 
 from harness import machine
 
-D, SIZES = 200, (1000, 100_000, 1_000_000)
+D, FEW, MANY = 200, 1000, 1_000_000
+IMPORTS = "import sklearn.linear_model, pyarrow.parquet"
 READERS = {
     "read_table": "import pyarrow.parquet as pq; pq.read_table({path!r})",
     "iter_batches": "import pyarrow.parquet as pq\nfor _ in pq.ParquetFile({path!r}).iter_batches(): pass",
@@ -68,12 +71,13 @@ def fit(path, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=MANY)
     options = parser.parse_args()
-    result = {"machine": machine(), "columns": D}
+    result, tenth = {"machine": machine(), "columns": D}, options.rows // 10
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
-        few, some, many = (write(directory, n_rows) for n_rows in SIZES)
-        fit(few["csv"], directory)  # compiles
+        few, some, many = (write(directory, n_rows) for n_rows in (FEW, tenth, options.rows))
+        fit(few["csv"], directory)  # from now on, files of libraries are in memory
         for name, readers in FORMATS.items():
             calls = {"fit": lambda name=name: fit(many[name], directory)} | {
                 reader: lambda reader=reader, name=name: run(
@@ -81,8 +85,9 @@ def main():
                 )
                 for reader in readers
             }
-            calls["fit, 1000 rows"] = lambda name=name: fit(few[name], directory)
-            calls["fit, 100,000 rows"] = lambda name=name: fit(some[name], directory)
+            calls[f"fit, {FEW:,} rows"] = lambda name=name: fit(few[name], directory)
+            calls[f"fit, {tenth:,} rows"] = lambda name=name: fit(some[name], directory)
+            calls["imports alone"] = lambda: run(sys.executable, "-c", IMPORTS)
             found = {call: [] for call in calls}
             for _ in range(options.repeats):
                 for call, make in calls.items():
@@ -96,15 +101,16 @@ def main():
                 for call, runs in found.items()
             }
             result[name] = medians
-            print(f"\n{name}, 1,000,000 rows of {D} columns   seconds   peak MB")
+            print(f"\n{name + f', {options.rows:,} rows of {D} columns':36}  seconds   peak MB")
             for call, one in medians.items():
                 print(f"  {call:34} {one['seconds']:8.2f} {one['megabytes']:9.0f}")
-            start = medians["fit, 1000 rows"]["seconds"]
+            start = medians[f"fit, {FEW:,} rows"]["seconds"]
             for reader in readers:
                 whole, floor = medians["fit"]["seconds"], medians[reader]["seconds"]
                 print(f"  fit / {reader}: {whole / floor:.2f}; without its start {(whole - start) / floor:.2f}")
-    output = Path(__file__).parent / "results" / "reading_speed.json"
-    output.write_text(json.dumps(result, indent=1) + "\n")
+    if options.rows == MANY:
+        output = Path(__file__).parent / "results" / "reading_speed.json"
+        output.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

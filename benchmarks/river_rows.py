@@ -1,8 +1,9 @@
 """What a dictionary row costs, beside river's own linear regression without a scaler.
 
 Each model takes blocks of 128 rows in turn, in one process with one BLAS thread, and each dictionary is made right
-before the call, as in a stream. Rows are the 10,000th and later ones; milestones and folds that fall among them count.
-Ratios below one are in favour of thresher. Prints a table and writes benchmarks/results/river_rows.json.
+before the call, as in a stream. Rows are the 10,000th and later ones; folds of the buffer and choices of the support
+that fall among them count. Ratios below one are in favour of thresher. Prints a table and writes
+benchmarks/results/river_rows.json.
 
     python benchmarks/river_rows.py            # a minute or two
     python benchmarks/river_rows.py --quick    # d = 1000 only, fewer blocks
@@ -19,11 +20,15 @@ from river import linear_model
 from threadpoolctl import threadpool_limits
 
 from harness import machine
-from thresher.river import SparseRegressor
-from thresher.streams.synthetic import SparseLinearStream
+from thresher.integrations.river import OnlineHardThresholding, SparseRegressor
+from thresher.io.sources.synthetic import SparseLinearStream
 
 N_BEFORE, BLOCK = 10_000, 128
-OURS = {"default": {}, "s = 20": {"sparsity": 20}}
+OURS = {
+    "SparseRegressor()": SparseRegressor(),
+    "SparseRegressor(20)": SparseRegressor(20),
+    "OnlineHardThresholding(20)": OnlineHardThresholding(20, fit_intercept=True, standardize=True),
+}
 
 
 def learned(X, y, names):
@@ -31,8 +36,8 @@ def learned(X, y, names):
     models = {"river": linear_model.LinearRegression()}
     for x, target in zip(X[:BLOCK].tolist(), y[:BLOCK].tolist(), strict=True):
         models["river"].learn_one(dict(zip(names, x, strict=True)), target)
-    for name, parameters in OURS.items():
-        models[name] = SparseRegressor(**parameters)
+    for name, model in OURS.items():
+        models[name] = model.clone()
         models[name].learn_many(pd.DataFrame(X[:N_BEFORE], columns=names), y[:N_BEFORE])
     return models
 
@@ -123,11 +128,10 @@ def main():
             micros = f"{row['microseconds']:9.1f} us"
             if "microseconds_river" in row:
                 micros += f", river {row['microseconds_river']:.1f}"
-            print(f"{row['what']:66} {row['value']:6.2f} {row['unit']:8} {row['goal']:4} {micros}", flush=True)
+            print(f"{row['what']:86} {row['value']:6.2f} {row['unit']:8} {row['goal']:4} {micros}", flush=True)
 
     n_blocks = 9 if arguments.quick else 25
     with threadpool_limits(1):
-        SparseRegressor(2).learn_one({"a": 1.0, "b": 2.0}, 1.0)  # compiled code is loaded
         for d in (1000,) if arguments.quick else (1000, 100, 10):
             report(*ratios(d, n_blocks))
         for d in (1000,) if arguments.quick else (1000, 4000):

@@ -1,4 +1,4 @@
-"""How good the default is: SparseRegressor() row by row, beside what one would use with all rows at hand.
+"""How good the default is: SparseRegressor() in one pass, beside batch methods that have all rows in memory.
 
 Squared error |theta - theta*|^2 after 1000, 3000 and 10,000 rows, on the designs of the paper and harder ones. Every
 (design, seed) is kept in benchmarks/results/selection_accuracy.json as it is done, so that a run can be interrupted.
@@ -6,13 +6,14 @@ Squared error |theta - theta*|^2 after 1000, 3000 and 10,000 rows, on the design
     python benchmarks/selection_accuracy.py run               # hours; --seeds, --designs and --methods make it shorter
     python benchmarks/selection_accuracy.py report            # the tables of docs/choosing.md
 
-abess (pip install abess) is used if it is there.
+Saved runs are kept; --again replaces those of the methods that are named. abess needs `pip install abess`.
 """
 
 import argparse
 import json
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,8 @@ from sklearn.linear_model import LassoCV
 from threadpoolctl import threadpool_limits
 
 from harness import machine
-from thresher import SparseRegressor
-from thresher.streams.synthetic import SparseLinearStream
+from thresher import OnlineHardThresholding, SparseRegressor
+from thresher.io.sources.synthetic import SparseLinearStream
 
 TIMES = (1000, 3000, 10_000)
 SPECTRUM = (500.0, 100.0, *range(10, 0, -1))
@@ -37,20 +38,12 @@ DESIGNS = {
     "null": {"n_active": 0},
     "heavy tails": {"tail": 3.0},
 }
-GRID = (1, 2, 3, 4, 5, 6, 8, 10, 12, 13, 14, 15, 16, 18, 20, 25, 30, 40, 50, 60)
-PAPER = {"step_size": 0.001, "n_steps": 5, "n_warmup": 100, "fit_intercept": False, "standardize": False}
-OURS = {
-    "auto": {},
-    "auto, hard": {"rule": "hard"},
-    "auto, reciprocal": {"rule": "reciprocal"},
-    "auto, n_steps auto": {"rule": "hard", "n_steps": "auto"},
-    "folds": {"selection": "folds"},
-    "prequential": {"selection": "prequential"},
-    **{f"s = {s}": {"sparsity": s} for s in GRID},
-    "hard, s = 15": {"sparsity": 15, "rule": "hard"},
-    "reciprocal, s = 15": {"sparsity": 15, "rule": "reciprocal"},
+PAPER = {"step_size": 0.001, "n_steps": 5, "n_warmup": 100}
+STREAMED = {
+    "auto": SparseRegressor,
+    "cv": partial(SparseRegressor, selection="cv"),
+    **{f"OHT {s}": partial(OnlineHardThresholding, s, **PAPER) for s in (20, 30, 50)},
 }
-STREAMED = OURS | {f"OHT {s}": PAPER | {"sparsity": s} for s in (20, 30, 50)}
 BATCH = ("oracle", "LassoCV", "abess", "abess, gic")
 
 
@@ -58,9 +51,9 @@ def squared_error(coef, truth):
     return float(((coef - truth) ** 2).sum())
 
 
-def stream(parameters, X, y, truth):
+def stream(new, X, y, truth):
     """Errors at the three times, number of features, and how many of them are false."""
-    model, start, result = SparseRegressor(**parameters), 0, []
+    model, start, result = new(), 0, []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for n in TIMES:
@@ -143,41 +136,33 @@ def write(store, path):
     path.write_text(f'{{"machine": {json.dumps(store["machine"])},\n "runs": {{\n{lines}\n }}}}\n')
 
 
-def table(runs, design, methods):
+def mean_errors(runs, design):
     """Mean over seeds: methods by times."""
-    cells = [runs[key] for key in runs if key.split("/")[0] == design]
-    return {m: np.mean([[row[0] for row in cell[m]] for cell in cells], axis=0) for m in methods if m in cells[0]}
+    cells = [run for key, run in runs.items() if key.split("/")[0] == design]
+    return {m: np.mean([[row[0] for row in cell[m]] for cell in cells], axis=0) for m in [*STREAMED, *BATCH]}
 
 
-def print_table(means, rows, names, i):
-    print("| design | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
-    for row in rows:
-        print(f"| {row} | " + " | ".join(f"{means[row][name][i]:.4f}" for name in names) + " |")
-    print("| mean | " + " | ".join(f"{np.mean([means[row][name][i] for row in rows]):.4f}" for name in names) + " |\n")
+def print_table(head, lines):
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for name, values in lines:
+        print(f"| {name} | " + " | ".join(f"{value:.4f}" for value in values) + " |")
+    print()
 
 
 def report(arguments):
     runs = json.loads(arguments.output.read_text())["runs"]
-    means = {}
-    for design in DESIGNS:
-        means[design] = table(runs, design, [*STREAMED, *BATCH])
-        fixed = np.array([means[design][f"s = {s}"] for s in GRID])
-        means[design]["hindsight"] = fixed.min(axis=0) if design != "null" else np.zeros(len(TIMES))
+    means = {design: mean_errors(runs, design) for design in DESIGNS}
+    print("Mean over designs:\n")
+    overall = [(m, np.mean([means[design][m] for design in DESIGNS], axis=0)) for m in [*STREAMED, *BATCH]]
+    print_table(["method", *(f"{n:,} rows" for n in TIMES)], overall)
+    parts = {"ours": ("auto", "cv", "OHT 30", "OHT 50", "oracle"), "others": ("auto", "LassoCV", "abess", "abess, gic")}
     for i, n in enumerate(TIMES):
-        print(f"After {n:,} rows:\n")
-        others = [name for name in STREAMED if name.startswith("OHT")]
-        print_table(means, DESIGNS, ["auto", "hindsight", *others, *BATCH[1:], "oracle"], i)
-        ratio = np.mean([means[d]["auto"][i] / means[d]["hindsight"][i] for d in DESIGNS if d != "null"])
-        print(f"The default over hindsight, mean of the ratios: {ratio:.2f}.\n")
-    print("Other ways to choose and other rules, after 1000, 3000 and 10,000 rows:\n")
-    names = [name for name in OURS if "s = " not in name] + ["s = 15", "hard, s = 15", "reciprocal, s = 15"]
-    print("| design | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
-    for design in DESIGNS:
-        cells = [" ".join(f"{value:.4f}" for value in means[design][name]) for name in names]
-        print(f"| {design} | " + " | ".join(cells) + " |")
-    false = [[row[2] for row in runs[key]["auto"]] for key in runs if key.startswith("null/")]
-    shares = ", ".join(f"{share:.1f}" for share in np.mean(false, axis=0))
-    print(f"\nFalse features in the null model, mean over seeds: {shares}.")
+        for part, names in parts.items():
+            print(f"After {n:,} rows, {part}:\n")
+            print_table(["design", *names], [(d, [means[d][name][i] for name in names]) for d in DESIGNS])
+    for name in ("auto", "cv"):
+        false = np.mean([[row[2] for row in run[name]] for key, run in runs.items() if key.startswith("null/")], axis=0)
+        print(f"{name}, false features without signal: " + ", ".join(f"{value:.1f}" for value in false))
 
 
 def main():

@@ -10,12 +10,12 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from thresher import SparseRegressor
-from thresher._arrays import NamedRows
+from thresher._utils.arrays import NamedRows
 from thresher.cli import main
-from thresher.streams.synthetic import SparseLinearStream
+from thresher.io.sources.synthetic import SparseLinearStream
 
 ROOT = Path(__file__).parents[1]
-REPORTS = [ROOT / "docs" / "paper" / "report.html", ROOT / "reproduction" / "quick" / "report.html"]
+REPORTS = [ROOT / "docs" / "paper" / "report.html", ROOT / "build" / "reproduction" / "quick" / "report.html"]
 N_ITEMS, N_PICTURES = 14, 39
 WIDTHS = [1280, 375]
 
@@ -67,7 +67,7 @@ def test_the_page_of_a_model_is_complete_and_fits(browser, tmp_path, width):
     X, y = SparseLinearStream(60, 8, signal=1.0, seed=1).draw(3000)
     names = [f"a column with the long name {j} & <odd> letters" for j in range(60)]
     rows = NamedRows(np.array(names, object), X)
-    SparseRegressor(round_size=50).partial_fit(rows, y).save(tmp_path / "m")
+    SparseRegressor().partial_fit(rows, y).save(tmp_path / "m")
     assert main(["show", str(tmp_path / "m"), "--html", str(tmp_path / "m.html")]) == 0
     with opened(browser, tmp_path / "m.html", width) as page:
         assert page.locator("img").count() == 4

@@ -118,9 +118,8 @@ class Dynamics:
         return self
 
     def equations(self):
-        """The equations by all samples so far: the best candidates of paths made now, not at the last milestone."""
-        paths = [model.path() for model in self.models]
-        return [self.equation(path.coef[np.argmin(path.criterion)]) for path in paths]
+        """The equations by all samples so far, with terms that are chosen now."""
+        return [self.equation(model.finish().coef_) for model in self.models]
 
     def equation(self, coef):
         """The terms with a coefficient, and those."""
@@ -129,5 +128,6 @@ class Dynamics:
 
     def state_bytes(self):
         """What is kept of the stream: the co-moments alone, and everything, as it would be stored."""
-        moments = sum(array.nbytes for model in self.models for array in model.summary_.arrays)
+        states = [vars(model.summary_.state).values() for model in self.models]
+        moments = sum(value.nbytes for state in states for value in state if isinstance(value, np.ndarray))
         return moments, len(pickle.dumps((self.models, self.waiting)))

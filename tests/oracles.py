@@ -1,6 +1,7 @@
 """Independent truths: a few lines of NumPy each, written from the paper and from definitions, not from the code."""
 
 import re
+import struct
 
 import numpy as np
 
@@ -108,3 +109,22 @@ def completion_algorithm_1(rows, cols, values, shape, r, K, eta, t0, every):
 def shown(value):
     """The name of a case: as it is printed, without the addresses that functions have."""
     return re.sub(r"<function \S+ at 0x[0-9a-f]+>", "function", str(value))
+
+
+def _mixed(value):
+    """The last steps of splitmix64, in Python's integers."""
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB % 2**64
+    return value ^ (value >> 31)
+
+
+def folds_of(X, Y, n_folds):
+    """The fold of each row: the sum of a hash of every number, responses first, hashed again."""
+    folds = []
+    for x, y in zip(X.reshape(len(X), -1), Y, strict=True):
+        total = 0
+        for j, value in enumerate([*np.atleast_1d(y), *x], 1):
+            (bits,) = struct.unpack("<Q", struct.pack("<d", value))
+            total += _mixed(bits * (_mixed(j * 0x9E3779B97F4A7C15 % 2**64) | 1) % 2**64)
+        folds.append(_mixed(total % 2**64) % n_folds)
+    return np.array(folds)

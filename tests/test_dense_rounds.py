@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import thresher.rounds.entries
+import thresher.online.completion
 from oracles import completion_algorithm_1, design, keep_groups, keep_rank, matrix_algorithm_1, smoothness
 from thresher import Cardinality, Entries, Gram, Groups, MultiResponse, Rank
-from thresher.rounds import reference
-from thresher.rounds.dense import DenseRounds
-from thresher.rounds.entries import EntriesRounds
+from thresher.online import reference
+from thresher.online.completion import EntriesRounds
+from thresher.online.dense import DenseRounds
+from thresher.online.samples import Observations, Rows
 
 KINDS = ["independent", "correlated", "duplicated", "scaled", "late", "constant"]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -22,11 +23,12 @@ def assert_close(actual, expected, rtol=1e-8):
 
 def stream(rounds, X, Y, step_size, K, t0=0, every=1):
     steps = rounds.steps_for(len(X), step_size, K, t0, every)
-    return rounds.absorb(X, Y, None, steps, t0, every)
+    return rounds.absorb(Rows(X, Y), steps, t0, every)
 
 
 def complete(rounds, i, j, values, step_size, K, t0, every):
-    return rounds.absorb(i, j, values, None, rounds.steps_for(len(values), step_size, K, t0, every), t0, every)
+    steps = rounds.steps_for(len(values), step_size, K, t0, every)
+    return rounds.absorb(Observations(i, j, values), steps, t0, every)
 
 
 def low_rank_rows(seed, kind, n, p, q, noise=1.0):
@@ -203,7 +205,7 @@ def test_equals_reference_with_the_steps_that_were_taken(pair, centred, standard
 
 
 def test_completion_equals_reference_with_the_steps_that_were_taken(rng, monkeypatch):
-    monkeypatch.setattr(thresher.rounds.entries, "FRESH_UNTIL", 0)  # no second estimate
+    monkeypatch.setattr(thresher.online.completion, "FRESH_UNTIL", 0)  # no second estimate
     i, j = rng.integers(0, 9, 900), rng.integers(0, 8, 900)
     values = np.outer(np.arange(9.0), np.arange(8.0))[i, j] + rng.standard_normal(900)
     rounds, summary, theta = EntriesRounds(Entries((9, 8)), 2), Entries((9, 8)), np.zeros((9, 8))

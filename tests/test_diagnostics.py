@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from thresher import Gram
-from thresher.diagnostics import diagnose, sparse_eigenvalues
+from thresher.inference.diagnostics import diagnose, sparse_eigenvalues
 
 
 def brute_force(X, k, centred, standardized):
@@ -64,7 +64,7 @@ def test_all_columns_at_once_have_the_eigenvalues_of_the_matrix(rng):
 
 
 def test_bounds_without_the_full_spectrum(rng, monkeypatch):
-    monkeypatch.setattr("thresher._sparse_eigenvalues.LARGEST_SPECTRUM", 5)
+    monkeypatch.setattr("thresher.inference.sparse_eigenvalues.LARGEST_SPECTRUM", 5)
     X = constructed(rng, "independent", n=500)
     found = sparse_eigenvalues(Gram(9).absorb(X, X[:, 0]), 3)
     largest, smallest, _ = brute_force(X, 3, True, True)
@@ -112,7 +112,7 @@ def test_a_healthy_fit_has_nothing_to_say(rng):
     assert found.warnings == ()
     assert found["noise"].numbers["noise"] == pytest.approx(0.5, rel=0.1)
     assert found["noise"].numbers["explained"] == pytest.approx(1 - residual_sum(X, y, [3, 7]) / (500 * y.var()))
-    assert "2 kept features hold still" in found["support"].sentence
+    assert "2 kept features did not change" in found["support"].sentence
     with pytest.raises(KeyError, match="there are rows, condition"):
         found["nothing"]
 
@@ -193,7 +193,7 @@ def test_supports_that_move(rng):
     support = diagnose(summary, coef, 2, recent_supports=recent)["support"]
     assert support.severity == "note"
     assert support.numbers == {"kept": 2, "changes": 3, "last_change": 140, "unsettled": [3, 4]}
-    assert "changed 3 time(s), last in round 140; what came or went: column 3, column 4" in support.sentence
+    assert "changed 3 time(s), last at row 140; what came or went: column 3, column 4" in support.sentence
     for still in ([], [(7, [2, 4])], [(7, [2, 4]), (9, [2, 4])]):
         assert diagnose(summary, coef, 2, recent_supports=still)["support"].severity == "ok"
 
@@ -226,7 +226,7 @@ def test_a_diagnosis_is_plain_values(rng):
 
 
 def test_wide_designs_skip_what_needs_a_large_temporary(rng, monkeypatch):
-    monkeypatch.setattr("thresher.diagnostics.LARGEST_CONDITION", 5)
+    monkeypatch.setattr("thresher.inference.diagnostics.LARGEST_CONDITION", 5)
     X = rng.standard_normal((100, 6))
     found = diagnose(Gram(6).absorb(X, X[:, 0]), fitted(X, X[:, 0], [0]), 1)
     assert "sparse_eigenvalues(summary, 2)" in found["condition"].sentence

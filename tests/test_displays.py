@@ -7,10 +7,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from thresher import SparseRegressor
-from thresher.displays import CoefficientsDisplay, CriterionDisplay, IntervalsDisplay, SupportDisplay
+from thresher import OnlineHardThresholding, SparseRegressor
+from thresher.io.sources.synthetic import SparseLinearStream
+from thresher.plotting.displays import CoefficientsDisplay, CriterionDisplay, IntervalsDisplay, SupportDisplay
 from thresher.selection.criteria import Selection
-from thresher.streams.synthetic import SparseLinearStream
 
 mpl.use("Agg")
 
@@ -25,7 +25,7 @@ def test_coefficients_over_rows(model):
     shown = CoefficientsDisplay.from_estimator(model, n_features=3)
     assert len(shown.lines_) == 3
     for line in shown.lines_:
-        assert line.get_ydata()[-1] == model.overall_coef_[int(line.get_label())]
+        assert line.get_ydata()[-1] == model.coef_[int(line.get_label())]
         assert line.get_xdata()[-1] == 900
     _, ax = plt.subplots()
     assert CoefficientsDisplay.from_estimator(model, ax=ax).ax_ is ax
@@ -35,7 +35,7 @@ def test_support_over_rows(model):
     shown = SupportDisplay.from_estimator(model)
     kept_now = {int(name) for name, kept in zip(shown.names, shown.kept[-1], strict=True) if kept}
     assert kept_now == set(model.support_)
-    waiting = SparseRegressor(n_warmup=500).partial_fit(*SparseLinearStream(40, 4, seed=1).draw(300))
+    waiting = OnlineHardThresholding(4, n_warmup=500).partial_fit(*SparseLinearStream(40, 4, seed=1).draw(300))
     SupportDisplay.from_estimator(waiting)
     CoefficientsDisplay.from_estimator(waiting)
 
@@ -44,7 +44,7 @@ def test_criterion_over_sizes(model):
     shown = CriterionDisplay.from_estimator(model)
     np.testing.assert_array_equal(shown.line_.get_ydata(), model.selection_.criterion)
     assert shown.ax_.get_ylabel() == "extended BIC"
-    folds = SparseRegressor(selection="folds").partial_fit(*SparseLinearStream(40, 4, seed=1).draw(300))
+    folds = SparseRegressor(selection="cv").partial_fit(*SparseLinearStream(40, 4, seed=1).draw(300))
     assert "cross-validated" in CriterionDisplay.from_estimator(folds).ax_.get_ylabel()
     with pytest.raises(ValueError, match="Use 'auto'"):
         CriterionDisplay.from_estimator(SparseRegressor(3).fit(np.eye(5), np.arange(5.0)))
@@ -56,10 +56,10 @@ def test_intervals(model):
     assert [label.get_text() for label in shown.ax_.get_yticklabels()] == ["0", "1", "30"]
 
 
-def test_a_choice_other_than_the_best_says_so():
-    chosen = Selection("ebic", np.arange(4), np.array([9.0, 5.0, 4.0, 6.0]), None, 1, 1234)
+def test_the_size_chosen_is_named():
+    chosen = Selection("ebic", np.arange(4), np.array([9.0, 5.0, 4.0, 6.0]), None, 2, 1234)
     (text,) = CriterionDisplay(chosen).plot().ax_.texts
-    assert text.get_text() == "1 (best: 2), after 1,234 rows"
+    assert text.get_text() == "2, after 1,234 rows"
     plt.close("all")
 
 

@@ -41,7 +41,7 @@ def test_path_holds_the_models_of_every_size(settings):
 def test_split_intervals_use_only_rows_after_the_support_was_frozen():
     X, y = rows(1, 1500, 40)
     model = SparseRegressor().partial_fit(X, y)
-    then = next(m for m in reversed(model.milestones_) if m.n_samples <= 700 and m.part is not None)
+    then = next(m for m in reversed(model.selection_history_) if m.n_samples <= 700 and m.part is not None)
     assert then.n_samples > 700 / 1.3
     result = model.confidence_intervals(0.9, "split", split_at=700)
     np.testing.assert_array_equal(result.features, then.support)
@@ -83,14 +83,14 @@ def test_debiased_intervals_for_any_feature_by_name():
         model.confidence_intervals(features=["z"])
 
 
-def test_stability_is_the_weighted_share_of_rounds():
+def test_stability_is_the_share_of_rows_weighted_by_their_number():
     X, y = rows(3, 300, 15)
-    model, expected = SparseRegressor(sparsity=4, rule="hard"), np.zeros(15)
+    model, expected = SparseRegressor(4), np.zeros(15)
     for i in range(300):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
         expected += (i + 1) * (model.coef_ != 0.0)
     np.testing.assert_allclose(model.support_stability(), expected / (300 * 301 / 2))
-    whole = SparseRegressor(sparsity=4, rule="hard").partial_fit(X, y)
+    whole = SparseRegressor(4).partial_fit(X, y)
     np.testing.assert_array_equal(whole.support_stability(), model.support_stability())
     grouped = SparseRegressor(groups=np.repeat(np.arange(5), 3)).partial_fit(X, y)
     stability = grouped.support_stability()

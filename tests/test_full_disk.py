@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from thresher import Gram
-from thresher._encoding import encode
-from thresher.checkpoint import load_with_note, save
+from thresher.io.checkpoint import load_with_note, save
+from thresher.io.encoding import encode
 
 
 def full():

@@ -1,4 +1,5 @@
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -6,10 +7,9 @@ from scipy import stats
 from sklearn.linear_model import Lasso
 
 from thresher import Gram
-from thresher._nodewise import nodewise
-from thresher.inference import debiased_intervals, noise_variance, residual_sum, split_intervals
-from thresher.kernels.nodewise import scaled_lasso
-from thresher.summaries._correlations import Correlations
+from thresher.inference.correlations import Correlations
+from thresher.inference.intervals import debiased_intervals, noise_variance, residual_sum, split_intervals
+from thresher.inference.nodewise import nodewise
 
 
 def correlated(rng, n, d, rho=0.5):
@@ -154,8 +154,10 @@ def test_nodewise_regression_is_a_lasso_with_a_penalty_that_fits_its_residual(rn
 def test_scaled_lasso_minimises_its_convex_loss(rng):
     Z = standardised(correlated(rng, 200, 6))
     matrix, target, level = Z[:, 1:].T @ Z[:, 1:] / 200, Z[:, 1:].T @ Z[:, 0] / 200, 0.1
+    found = nodewise(Correlations(Gram(6).absorb(Z, Z[:, 0]), True), 0, np.zeros(0, np.intp), level)
     coef = np.zeros(5)
-    sigma = scaled_lasso(matrix, target, 1.0, level, coef)
+    coef[found.others - 1] = found.weights
+    sigma = np.sqrt(1.0 - 2.0 * target @ coef + coef @ matrix @ coef)
 
     def loss(c, s):
         return (1.0 - 2.0 * target @ c + c @ matrix @ c) / (2.0 * s) + s / 2.0 + level * np.abs(c).sum()
@@ -164,6 +166,37 @@ def test_scaled_lasso_minimises_its_convex_loss(rng):
     for _ in range(500):
         move = 10.0 ** rng.uniform(-6, -1) * rng.standard_normal(6)
         assert loss(coef + move[1:], sigma * np.exp(move[0])) >= best - 1e-13
+
+
+def test_tied_columns_enter_the_path_together():
+    """A balanced two-level design, whose columns are all tied: the weights minimise the convex loss."""
+    F = np.tile(np.array(list(product([-1.0, 1.0], repeat=6))), (10, 1))
+    X = np.column_stack([F[:, :5], F[:, :5].sum(axis=1) + F[:, 5]])
+    correlations, level = Correlations(Gram(6).absorb(X, X[:, 0]), True), 0.05
+    found = nodewise(correlations, 5, np.zeros(0, np.intp), level)
+    coef = np.zeros(6)
+    coef[found.others] = found.weights
+    C = np.corrcoef(X.T)
+
+    def loss(w):
+        sigma = np.sqrt(1.0 - 2.0 * w @ C[5] + w @ C @ w)
+        return sigma + level * np.abs(w).sum()
+
+    rng, best = np.random.default_rng(0), loss(coef)
+    assert len(found.others) == 5
+    for _ in range(500):
+        move = 10.0 ** rng.uniform(-6, -1) * rng.standard_normal(6) * (np.arange(6) != 5)
+        assert loss(coef + move) >= best - 1e-12
+
+
+def test_intervals_of_one_hot_columns_are_infinite_or_finite_but_there():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        A = rng.integers(0, 3, (100, 2))
+        first, second = A[:, [0]] == np.arange(3), A[:, [1]] == np.arange(3)
+        X = np.column_stack([first, second, first & (A[:, [1]] == 0)]).astype(float)
+        found = debiased_intervals(Gram(9).absorb(X, X[:, 0] + rng.standard_normal(100)), np.eye(9)[0], range(9))
+        assert not np.isnan(found.lower).any()
 
 
 # -- debiased intervals --------------------------------------------------------------------------------

@@ -4,17 +4,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from thresher import Gram, SparseRegressor
-from thresher._arrays import NamedRows
-from thresher._encoding import encode
-from thresher.checkpoint import CheckpointError, load, save
-from thresher.ingest import Foresight, Ingest, next_look
-from thresher.model_card import model_card
-from thresher.streams.batches import Batch, Batches, Place
-from thresher.streams.columns import Columns
-from thresher.streams.source import open_source
-from thresher.streams.synthetic import SparseLinearStream
+from thresher import Gram, OnlineHardThresholding, SparseRegressor
+from thresher._utils.arrays import NamedRows
+from thresher.io.checkpoint import CheckpointError, load, save
+from thresher.io.encoding import encode
+from thresher.io.ingest import Ingest, ProgressiveValidation, next_snapshot
+from thresher.io.sources.batches import Batch, Batches, Place
+from thresher.io.sources.columns import Columns
+from thresher.io.sources.source import open_source
+from thresher.io.sources.synthetic import SparseLinearStream
+from thresher.plotting.model_card import model_card
 
 N, D = 3000, 20
 X, Y = SparseLinearStream(D, 4, signal=1.0, seed=8).draw(N)
@@ -37,22 +38,23 @@ def state(ingest):
     )
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["weights of one", "weighted"])
 @pytest.mark.parametrize(
-    ("learner", "looks"),
+    "learner",
     [
-        (SparseRegressor(round_size=1000), True),
-        (SparseRegressor(), False),
-        (SparseRegressor(3, round_size=7, fit_intercept=False), False),
-        (Gram(D), True),
+        SparseRegressor(),
+        SparseRegressor(3, fit_intercept=False),
+        SparseRegressor(selection="cv"),
+        OnlineHardThresholding(4, round_size=7, n_warmup=50),
+        Gram(D),
     ],
+    ids=repr,
 )
-def test_it_does_not_matter_how_rows_come(learner, looks, weights, tmp_path):
-    """Bit by bit: the model, the prequential error, everything; also when it is saved and loaded on the way."""
+def test_it_does_not_matter_how_rows_come(learner, weights, tmp_path):
+    """Bit by bit: the model, the progressive error, everything; also when it is saved and loaded on the way."""
     found = []
     for cuts in ((), (1, 2, 99, 100, 101, 950, 1000, 2999), tuple(range(37, N, 37))):
-        made = Gram(D) if isinstance(learner, Gram) else SparseRegressor(**learner.get_params())
-        ingest = Ingest(made, COLUMNS, {"a": 1}, looks)
+        ingest = Ingest(learner.empty() if isinstance(learner, Gram) else clone(learner), COLUMNS, {"a": 1})
         for k, batch in enumerate(batches(cuts, weights)):
             ingest.absorb(batch)
             if k % 20 == 3:
@@ -63,26 +65,26 @@ def test_it_does_not_matter_how_rows_come(learner, looks, weights, tmp_path):
     assert found[0] == found[1] == found[2]
 
 
-def test_the_prequential_error_is_that_of_models_fitted_to_the_rows_before():
-    ingest = Ingest(SparseRegressor(4, round_size=1000), COLUMNS)
+def test_the_progressive_error_is_that_of_models_fitted_to_the_rows_before():
+    ingest = Ingest(SparseRegressor(4), COLUMNS)
     for batch in batches((), WEIGHTS):
         ingest.absorb(batch)
-    looks = [0]
-    while looks[-1] < N:
-        looks.append(next_look(looks[-1]))
-    assert looks == [*range(0, 1000, 100), 1000, 2000, 3000]
+    snapshots = [0]
+    while snapshots[-1] < N:
+        snapshots.append(next_snapshot(snapshots[-1]))
+    assert snapshots == [*range(0, 1000, 100), 1000, 2000, 3000]
     error = deviation = 0.0
-    for start, stop in pairwise(looks[1:]):
+    for start, stop in pairwise(snapshots[1:]):
         past, w = slice(0, start), WEIGHTS[start:stop]
-        A = np.c_[np.ones(start), X[past, :4]]  # the four that matter are found from the first look on
+        A = np.c_[np.ones(start), X[past, :4]]  # the four that matter are found from the first snapshot on
         root = np.sqrt(WEIGHTS[past])
         coef = np.linalg.lstsq(root[:, None] * A, root * Y[past], rcond=None)[0]
         error += w @ (Y[start:stop] - coef[0] - X[start:stop, :4] @ coef[1:]) ** 2
         deviation += w @ (Y[start:stop] - np.average(Y[past], weights=WEIGHTS[past])) ** 2
-    assert ingest.foresight.n_rows == N - 100
-    np.testing.assert_allclose(ingest.foresight.squared_error, error, rtol=1e-9)
-    np.testing.assert_allclose(ingest.foresight.r2, 1.0 - error / deviation, rtol=1e-9)
-    assert Foresight().r2 is None
+    assert ingest.validation.n_rows == N - 100
+    np.testing.assert_allclose(ingest.validation.squared_error, error, rtol=1e-9)
+    np.testing.assert_allclose(ingest.validation.r2, 1.0 - error / deviation, rtol=1e-9)
+    assert ProgressiveValidation().r2 is None
 
 
 def test_a_model_that_has_seen_rows_predicts_the_next_ones():
@@ -94,13 +96,13 @@ def test_a_model_that_has_seen_rows_predicts_the_next_ones():
     ingest.learner.feature_names_in_ = np.array(NAMES, object)
     ingest.absorb(next(batches((50,))))
     np.testing.assert_allclose(
-        ingest.foresight.squared_error, ((Y[:50] - model.predict(X[:50])) ** 2).sum(), rtol=1e-12
+        ingest.validation.squared_error, ((Y[:50] - model.predict(X[:50])) ** 2).sum(), rtol=1e-12
     )
 
 
 def test_the_end_is_what_fit_on_the_summary_gives():
     for sparsity in ("auto", 6):
-        ingest = Ingest(SparseRegressor(sparsity, round_size=1000), COLUMNS)
+        ingest = Ingest(SparseRegressor(sparsity), COLUMNS)
         for batch in batches((500,)):
             ingest.absorb(batch)
         ingest.finish()
@@ -108,7 +110,7 @@ def test_the_end_is_what_fit_on_the_summary_gives():
         alone = SparseRegressor(sparsity).fit_summary(model.summary_)
         np.testing.assert_array_equal(model.support_, alone.support_)
         np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-9)
-        assert len(model.milestones_) > len(alone.milestones_)
+        assert len(model.selection_history_) > len(alone.selection_history_)
         before = state(ingest)
         ingest.finish()
         assert state(ingest) == before
@@ -116,7 +118,7 @@ def test_the_end_is_what_fit_on_the_summary_gives():
 
 
 def test_a_batch_that_is_rejected_changes_nothing():
-    for learner in (SparseRegressor(round_size=1000), Gram(D)):
+    for learner in (SparseRegressor(), OnlineHardThresholding(4), Gram(D)):
         ingest = Ingest(learner, COLUMNS)
         first, second = batches((700,))
         ingest.absorb(first)
@@ -125,6 +127,16 @@ def test_a_batch_that_is_rejected_changes_nothing():
         with pytest.raises(ValueError, match="NaN"):
             ingest.absorb(second)
         assert state(ingest) == before
+
+
+def test_a_batch_out_of_the_range_of_the_storage_changes_nothing():
+    ingest = Ingest(SparseRegressor(dtype="float32"), COLUMNS)
+    large = X[:300].copy()
+    large[250, 3] = 1e20
+    with pytest.raises(ValueError, match="overflow float32"):
+        ingest.absorb(Batch(NAMES, large, Y[:300].copy(), None, Place(300, "300"), 0, 0, 0, None))
+    assert not hasattr(ingest.learner, "summary_")
+    assert ingest.place.n_rows == 0
 
 
 def test_rows_with_names_are_rows_of_a_data_frame():
@@ -146,17 +158,22 @@ def test_a_model_without_a_source_cannot_be_resumed(tmp_path):
         Ingest.load(tmp_path / "m")
 
 
-def test_python_and_the_file_agree(tmp_path):
+@pytest.mark.parametrize("model", [SparseRegressor(), OnlineHardThresholding(6, round_size=50)], ids=repr)
+def test_python_and_the_file_agree(tmp_path, model):
     """What a file was read into is what partial_fit gives, and load gives it back."""
     path = tmp_path / "t.npz"
     np.savez(path, X=X, y=Y)
     source = open_source(str(path))
-    ingest = Ingest(SparseRegressor(round_size=50), Columns.choose(source, "y"), looks=False)
+    ingest = Ingest(clone(model), Columns.choose(source, "y"))
     for batch in Batches(source, ingest.columns):
         ingest.absorb(batch)
     ingest.save(tmp_path / "m")
-    plain = SparseRegressor(round_size=50).partial_fit(X, Y)
+    plain = clone(model).partial_fit(X, Y)
     np.testing.assert_array_equal(load(tmp_path / "m").coef_, plain.coef_)
+    ingest.finish()
+    ingest.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").coef_, plain.finish().coef_)
+    assert load(tmp_path / "m").intercept_ == plain.intercept_
 
 
 def test_a_card_holds_what_least_squares_gives():

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher.streams.errors import SourceError
-from thresher.streams.lines import Lines
+from thresher.io.sources.lines import Lines
+from thresher.io.sources.source_error import SourceError
 
 TEXTS = st.lists(st.binary(max_size=9).filter(lambda line: b"\n" not in line)).map(b"\n".join)
 

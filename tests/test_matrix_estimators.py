@@ -15,23 +15,26 @@ import polars as pl
 import pytest
 import scipy.sparse
 import threadpoolctl
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import thresher._memory
-from oracles import completion_algorithm_1, keep_rank, matrix_algorithm_1, shown
+import thresher._utils.memory
+from oracles import completion_algorithm_1, keep_groups, keep_rank, matrix_algorithm_1, shown
 from thresher import (
     Entries,
     Gram,
     LowRankRegressor,
     MatrixCompleter,
     MultiResponse,
+    OnlineHardThresholding,
     ReducedRankRegressor,
     SparseRegressor,
 )
-from thresher.streams.synthetic import LowRankStream
+from thresher.io.sources.synthetic import LowRankStream
 
 
 @parametrize_with_checks(
@@ -50,6 +53,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 N = 300
 LABELS = np.repeat(["a", "b", "c", "d", "e"], 4)
+CENTRED = {"fit_intercept": True, "standardize": True}
 
 
 def data(kind, seed=0):
@@ -79,10 +83,10 @@ def additive(k):
 
 
 MAKERS = {
-    "sensing": lambda **k: LowRankRegressor(2, **k),
+    "sensing": lambda **k: LowRankRegressor(2, **{"fit_intercept": True} | k),
     "many responses": lambda **k: ReducedRankRegressor(2, **k),
     "rows": lambda **k: ReducedRankRegressor(row_sparsity=5, **k),
-    "groups": lambda **k: SparseRegressor(2, groups=LABELS, **k),
+    "groups": lambda **k: OnlineHardThresholding(2, groups=LABELS, **CENTRED | k),
     "completion": lambda **k: MatrixCompleter(2, shape=(9, 7), **{"shrink": False, "round_size": 1} | k),
 }
 MAKERS["offsets"] = lambda **k: MatrixCompleter(2, shape=(9, 7), **additive(k))
@@ -116,6 +120,145 @@ def predicted(model, kind, arrays):
 
 def state(model):
     return pickle.dumps({name: value for name, value in vars(model).items() if name != "_checked_parameters"})
+
+
+# -- Algorithm 1 -----------------------------------------------------------------------------------------------
+
+
+def prepared(X, Y, w, centred, standardized):
+    """Rows and responses about their means, weights that add up to one, and the scales as a column."""
+    v = w / w.sum()
+    Z, R = (X - v @ X, Y - v @ Y) if centred else (X, Y)
+    return Z, R, v, np.sqrt(v @ Z**2)[:, None] if standardized else np.ones((X.shape[1], 1))
+
+
+def iterates(X, Y, w, project, K, eta, t0, every, centred, standardized):
+    """Algorithm 1 from the rows themselves: coefficients and intercepts after each row."""
+    theta, intercept = np.zeros((X.shape[1], Y.shape[1])), np.zeros(Y.shape[1])
+    for n in range(1, len(X) + 1):
+        if n > t0 and (n - t0) % every == 0:
+            Z, R, v, scale = prepared(X[:n], Y[:n], w[:n], centred, standardized)
+            for k in range(K):
+                pull = Z.T @ (v[:, None] * (R - Z @ theta)) / scale
+                step = eta((n - t0) // every, k) if callable(eta) else eta
+                theta = project(scale * theta + step * pull) / scale
+        if centred and (n <= t0 or (n - t0) % every == 0):
+            v = w[:n] / w[:n].sum()
+            intercept = v @ Y[:n] - v @ X[:n] @ theta
+        yield theta, intercept
+
+
+def longest_step(X, Y, w, t0, centred, standardized):
+    """The inverse of the largest curvature at any round: shorter steps do not amplify rounding errors."""
+    largest = 0.0
+    for n in range(t0 + 1, len(X) + 1):
+        Z, _, v, scale = prepared(X[:n], Y[:n], w[:n], centred, standardized)
+        largest = max(largest, np.linalg.norm(np.sqrt(v)[:, None] * Z / scale.T, 2) ** 2)
+    return 1.0 / largest
+
+
+def assert_iterate(actual, expected, size, rtol=1e-9):
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=rtol * max(size, 1e-300))
+
+
+@settings(max_examples=80)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(["sensing", "ranks", "rows"]),
+    shape=st.tuples(st.integers(1, 6), st.integers(1, 5)),
+    size=st.integers(1, 4),
+    K=st.sampled_from([1, 2, 5]),
+    eta=st.floats(0.01, 0.9),
+    schedule=st.booleans(),
+    t0=st.integers(0, 40),
+    every=st.sampled_from([1, 1, 2, 7]),
+    weighted=st.booleans(),
+    centred=st.booleans(),
+    standardized=st.booleans(),
+)
+@example(1, "sensing", (6, 5), 2, 5, 0.5, False, 10, 1, True, True, False)
+@example(2, "ranks", (6, 5), 2, 5, 0.5, True, 10, 2, True, True, True)
+@example(3, "rows", (6, 5), 3, 2, 0.9, False, 10, 1, True, True, True)
+def test_every_row_leaves_the_iterate_of_algorithm_1(
+    seed, kind, shape, size, K, eta, schedule, t0, every, weighted, centred, standardized
+):
+    rng = np.random.default_rng(seed)
+    p, q = (shape[0] * shape[1], 1) if kind == "sensing" else shape
+    standardized = standardized and kind != "sensing"
+    t0 += 3 * standardized  # on one row, or two about their mean, all features pull alike: ties
+    n, size = t0 + 80, min(size, p) if kind == "rows" else min(size, *shape)
+    X = rng.standard_normal((n, p)) * np.exp(0.5 * rng.standard_normal(p)) + rng.standard_normal(p)
+    Y = X @ rng.standard_normal((p, q)) + 2.0 + rng.standard_normal((n, q))
+    w = rng.choice([0.0, 0.5, 1.0, 3.0], n) if weighted else np.ones(n)
+    w[:4] = 1.0
+    eta *= longest_step(X, Y, w, t0, centred, standardized)
+    given_steps = {
+        "n_steps": K,
+        "step_size": (lambda t, k: eta / (1.0 + 0.02 * t) / (1 + k)) if schedule else eta,
+        "n_warmup": t0,
+        "round_size": every,
+        "fit_intercept": centred,
+    }
+    if kind == "sensing":
+        model, rows, responses = LowRankRegressor(size, **given_steps), X.reshape(n, *shape), Y[:, 0]
+    else:
+        how = {"row_sparsity": size} if kind == "rows" else {"rank": size}
+        model, rows, responses = ReducedRankRegressor(standardize=standardized, **how, **given_steps), X, Y
+
+    def project(z):
+        if kind == "rows":
+            return keep_groups(z, np.arange(p), size)
+        return keep_rank(z.reshape(shape), size).reshape(z.shape)
+
+    expected = iterates(X, Y, w, project, K, given_steps["step_size"], t0, every, centred, standardized)
+    for i, (theta, intercept) in enumerate(expected):
+        piece = slice(i, i + 1)
+        model.partial_fit(rows[piece], responses[piece], w[piece] if weighted else None)
+        coef = model.coef_.reshape(-1, 1) if kind == "sensing" else model.coef_.T
+        assert_iterate(coef, theta, np.abs(theta).max())
+        assert_iterate(model.intercept_, intercept, np.abs(Y).max())
+    assert model.n_rounds_ == (n - t0) // every
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shape=st.tuples(st.integers(2, 9), st.integers(2, 9)),
+    r=st.integers(1, 4),
+    K=st.sampled_from([1, 2, 5]),
+    eta=st.floats(0.01, 0.9),
+    t0=st.integers(0, 60),
+    every=st.integers(1, 20),
+    weighted=st.booleans(),
+)
+def test_every_observation_leaves_the_iterate_of_algorithm_1(seed, shape, r, K, eta, t0, every, weighted):
+    rng = np.random.default_rng(seed)
+    n, r = t0 + 150, min(r, *shape)
+    i, j = rng.integers(0, shape[0], n), rng.integers(0, shape[1], n)
+    values = np.outer(rng.standard_normal(shape[0]), rng.standard_normal(shape[1]))[i, j] + rng.standard_normal(n)
+    w = rng.choice([0.0, 0.5, 1.0, 3.0], n) if weighted else np.ones(n)
+    w[0] = 1.0
+    counts, largest = np.zeros(shape), 0.0
+    for t in range(n):  # steps below the inverse of the curvature do not amplify rounding errors
+        counts[i[t], j[t]] += w[t]
+        if t >= t0:
+            largest = max(largest, counts.max() / counts.sum())
+    eta /= largest
+    model = MatrixCompleter(r, shape=shape, shrink=False, step_size=eta, n_steps=K, n_warmup=t0, round_size=every)
+    W, S, theta = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for t in range(n):
+        W[i[t], j[t]] += w[t]
+        S[i[t], j[t]] += w[t] * values[t]
+        if t >= t0 and (t + 1 - t0) % every == 0:
+            for _ in range(K):
+                theta = keep_rank(theta - eta * (W * theta - S) / W.sum(), r)
+        piece = slice(t, t + 1)
+        model.partial_fit(i[piece], j[piece], values[piece], w[piece] if weighted else None)
+        # Singular vectors are followed from step to step, to 1e-10 each time.
+        assert_iterate(model.coef_, theta, np.abs(theta).max(), 1e-8)
+
+
+# -- what all of them do ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -329,7 +472,7 @@ def test_bad_parameters_are_named_and_change_nothing(kind, bad):
 
 
 def test_sensing_that_does_not_fit_says_what_would(monkeypatch):
-    monkeypatch.setattr(thresher._memory, "available_bytes", lambda: 10**9)
+    monkeypatch.setattr(thresher._utils.memory, "available_bytes", lambda: 10**9)
     X = np.zeros((1, 110, 110))
     with pytest.raises(MemoryError, match=r"1,756,920,000 bytes.*MatrixCompleter.*ReducedRankRegressor"):
         LowRankRegressor(2).partial_fit(X, [0.0])
@@ -367,7 +510,7 @@ def test_a_schedule_that_fails_later_changes_nothing(kind):
 
 def test_a_matrix_that_would_not_fit_changes_nothing(monkeypatch):
     model = MatrixCompleter(1, round_size=1).partial_fit(["a"], [20_000], [1.0])
-    monkeypatch.setattr(thresher._memory, "available_bytes", lambda: 10**7)
+    monkeypatch.setattr(thresher._utils.memory, "available_bytes", lambda: 10**7)
     with pytest.raises(MemoryError, match="Number rows and columns from zero"):
         model.partial_fit(["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"], [0] * 10, [1.0] * 10)
     assert (model.n_samples_seen_, model.row_ids_) == (1, ["a"])
@@ -395,7 +538,7 @@ def test_sensing_gives_the_iterates_of_algorithm_1_across_the_seam(rng):
         rows, y[:, None], lambda z: keep_rank(z.reshape(shape), 3).reshape(z.shape), 2, 0.02, 250
     ).reshape(shape)
     np.testing.assert_allclose(model.coef_, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
-    assert model._rounds.problem.single
+    assert model._rounds.inner.problem.single
     assert model.summary_.n_folded == 364
     u, s, vt = model.factors_
     np.testing.assert_allclose((u * s) @ vt, model.coef_, atol=1e-12)
@@ -404,10 +547,10 @@ def test_sensing_gives_the_iterates_of_algorithm_1_across_the_seam(rng):
 
 def test_rows_matrices_frames_and_csr_are_the_same_samples(rng):
     (X, y), _ = data("sensing")
-    expected = LowRankRegressor(2).partial_fit(X, y)
+    expected = LowRankRegressor(2, fit_intercept=True).partial_fit(X, y)
     flat = X.reshape(N, -1)
     for rows in (flat, pd.DataFrame(flat), pl.DataFrame(flat), scipy.sparse.csr_matrix(flat), flat.tolist()):
-        model = LowRankRegressor(2, shape=(5, 4)).partial_fit(rows, y)
+        model = LowRankRegressor(2, shape=(5, 4), fit_intercept=True).partial_fit(rows, y)
         np.testing.assert_array_equal(model.coef_, expected.coef_)
         np.testing.assert_allclose(model.predict(rows), expected.predict(X), rtol=1e-9)
     assert expected.score(X, y) > 0.99
@@ -647,12 +790,11 @@ def test_groups_are_recovered_where_single_features_are_not():
     effects[truth] = 0.5 * rng.standard_normal((active, n_levels))
     y = X @ effects.reshape(-1) + rng.standard_normal(n)
     expected = [f"g{k}" for k in truth]
-    for model in (
-        SparseRegressor(active, groups=labels).partial_fit(X, y),
-        SparseRegressor(active, groups=labels).fit(X, y),
-    ):
-        assert list(model.selected_groups_) == expected
-        assert len(model.support_) == active * n_levels
+    for kind in (SparseRegressor(active, groups=labels), OnlineHardThresholding(active, groups=labels, **CENTRED)):
+        for fit in ("fit", "partial_fit"):
+            model = getattr(clone(kind), fit)(X, y)
+            assert list(model.selected_groups_) == expected
+            assert len(model.support_) == active * n_levels
     singly = SparseRegressor(active * n_levels).partial_fit(X, y)
     assert set(labels[singly.support_]) != set(expected)
     assert model.transform(X).shape == (n, 30)
@@ -660,18 +802,19 @@ def test_groups_are_recovered_where_single_features_are_not():
 
 def test_groups_of_one_select_like_cardinality(rng):
     (X, y), _ = data("groups")
-    for fit in ("fit", "partial_fit"):
-        a = getattr(SparseRegressor(8, groups=np.arange(20)), fit)(X, y)
-        b = getattr(SparseRegressor(8), fit)(X, y)
-        np.testing.assert_array_equal(a.support_, b.support_)
-        np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-3)
+    for kind in (OnlineHardThresholding(8, **CENTRED), SparseRegressor(8)):
+        for fit in ("fit", "partial_fit"):
+            a = getattr(clone(kind).set_params(groups=np.arange(20)), fit)(X, y)
+            b = getattr(clone(kind), fit)(X, y)
+            np.testing.assert_array_equal(a.support_, b.support_)
+            np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-3)
     for ungrouped in (b, b.set_params(groups=np.arange(20))):  # groups set, but not used yet
-        with pytest.raises(AttributeError, match="only with groups"):
+        with pytest.raises(AttributeError, match="needs groups"):
             _ = ungrouped.selected_groups_
     with pytest.warns(UserWarning, match="number of groups; using 5"):
         SparseRegressor(7, groups=LABELS).partial_fit(X, y)
     with pytest.raises(ValueError, match="float64"):
-        SparseRegressor(2, groups=LABELS, dtype="float32").partial_fit(X, y)
+        OnlineHardThresholding(2, groups=LABELS, dtype="float32").partial_fit(X, y)
 
 
 # -- living with it ------------------------------------------------------------------------------------------------
@@ -716,7 +859,7 @@ def test_an_interrupt_while_finishing_leaves_one_model(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.finish()
     assert model.n_rounds_ == 2
-    np.testing.assert_array_equal(model.coef_.T, model._rounds.coef)
+    np.testing.assert_array_equal(model.coef_.T, model._rounds.inner.coef)
 
 
 def test_threads_of_blas_are_given_back():
@@ -738,7 +881,7 @@ GROWTH = """
 import resource
 import numpy as np
 from thresher import LowRankRegressor
-from thresher.streams.synthetic import LowRankStream
+from thresher.io.sources.synthetic import LowRankStream
 
 stream, model, at = LowRankStream((15, 15), 2, seed=1), LowRankRegressor(2), {}
 for n in range(100, 20_001, 100):

@@ -72,7 +72,7 @@ def test_any_cut_and_csr_give_the_same_bits(rng, sizes):
     pieces = MultiResponse(7, 3)
     for a, b in pairwise(np.cumsum([0, *sizes])):
         pieces.absorb(scipy.sparse.csr_matrix(X[a:b]), Y[a:b], w[a:b])
-    for mine, theirs in zip(pieces.arrays, whole.arrays, strict=True):
+    for mine, theirs in zip(vars(pieces.state).values(), vars(whole.state).values(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 

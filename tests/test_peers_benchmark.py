@@ -1,4 +1,4 @@
-"""Those rivals of benchmarks/peers that are written there, against scikit-learn, a closed form or themselves."""
+"""Those baselines of benchmarks/peers that are written there, against scikit-learn, a closed form or themselves."""
 
 import json
 import sys
@@ -10,13 +10,17 @@ from sklearn.linear_model import Lasso, LinearRegression
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "peers"))
 
+import earlier
 import grids
 import matrices
+import tables
 import verdicts
 from learner import Learner, Method, RunningScale, Scaled
 from measuring import measure
-from methods import algorithm_one, gram_solvers, recursive, sgd
+from methods import algorithm_one, gram_solvers, ours, recursive, sgd
 from real import prequential
+
+from thresher import SparseRegressor
 
 
 @pytest.fixture
@@ -49,7 +53,7 @@ def test_the_refit_is_least_squares_on_the_support_of_the_lasso(data):
     np.testing.assert_allclose(learner.intercept, expected.intercept_, rtol=1e-6)
 
 
-def test_rows_skipped_or_learned_one_by_one_come_to_the_same(data):
+def test_rows_skipped_or_learned_one_by_one_give_the_same_estimate(data):
     X, y = data
     for learner, other in (
         [gram_solvers.OnGram(20, gram_solvers.pursuit, s=4) for _ in range(2)],
@@ -161,7 +165,7 @@ def test_measurements_say_how_far_and_which(data):
     assert last["seconds"] > first["seconds"] > 0.0
 
 
-def test_matrix_rivals_recover_a_matrix_without_noise():
+def test_matrix_baselines_recover_a_matrix_without_noise():
     rng = np.random.default_rng(3)
     truth = rng.standard_normal((12, 2)) @ rng.standard_normal((2, 6))
     X = rng.standard_normal((400, 12))
@@ -206,7 +210,7 @@ def test_who_dominates_and_which_cells_are_lost():
 def test_standings_are_among_streaming_methods():
     real = [
         row("thresher", r2=0.90, nonzeros=7),
-        row("thresher, every feature", r2=0.92, nonzeros=30),
+        row("thresher, cv", r2=0.92, nonzeros=30),
         row("best", r2=0.91, nonzeros=50),
         row("near", r2=0.895, nonzeros=5, estimates="block"),
         row("far", r2=0.88, nonzeros=1),
@@ -215,9 +219,65 @@ def test_standings_are_among_streaming_methods():
     (found,) = verdicts.standings(real)
     assert (found["best_peer"], found["smallest_near"], found["smallest_features"]) == ("best", "near", 5)
     assert found["behind"] == pytest.approx(0.01)
-    assert (found["lavish_r2"], found["lavish_features"]) == (0.92, 30)
-    (found,) = verdicts.standings([row for row in real if row["method"] != "thresher, every feature"])
-    assert found["lavish_r2"] == ""
+
+
+def test_estimates_of_ours_do_not_depend_on_the_size_of_calls(data):
+    X, y = data
+    in_calls, one_by_one = (ours.Streamed(SparseRegressor(), block) for block in (100, 1))
+    for learner in (in_calls, one_by_one):
+        learner.learn(X, y)
+        learner.estimate()
+    assert {3, 8} <= set(np.flatnonzero(in_calls.coef))
+    np.testing.assert_array_equal(in_calls.coef, one_by_one.coef)
+
+
+def test_the_paper_settings_of_ours_are_algorithm_one_line_by_line():
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((400, 80))
+    y = X[:, 3] - X[:, 8] + rng.standard_normal(400)
+    learner, plain = ours.Streamed(ours.thresholding(real=False)), algorithm_one.AlgorithmOne(80, s=50, eta=0.001)
+    for method in (learner, plain):
+        method.learn(X, y)
+        method.estimate()
+    assert np.count_nonzero(plain.coef) == 50
+    np.testing.assert_allclose(learner.coef, plain.coef, rtol=1e-9, atol=1e-12)
+
+
+def test_baselines_of_an_earlier_report_are_taken_only_with_the_same_setting(tmp_path):
+    head = "problem,method,estimates,rows,runs,squared_error,setting,note,grows,measured\n"
+    lines = [
+        'p,good,row,3000,5,1.5e-05,"{""s"": 3}",,no,now\n',
+        'p,other setting,row,3000,5,0.25,"{""s"": 4}",,no,now\n',
+        "p,thresher,row,3000,5,0.25,{},,no,now\n",
+        "p,gone,row,3000,5,0.25,{},,no,now\n",
+    ]
+    (tmp_path / "peers.csv").write_text(head + "".join(lines))
+    (tmp_path / "real.csv").write_text('problem,method,runs,r2,setting\nq,good,5,0.5,"{""s"": 3}"\n')
+    settings = {
+        ("p", "good"): {"s": 3},
+        ("p", "other setting"): {"s": 3},
+        ("p", "thresher"): {},
+        ("q", "good"): {"s": 3},
+    }
+    first, second = earlier.read(tmp_path, settings)
+    assert (first["method"], first["rows"], first["squared_error"]) == ("good", 3000, 1.5e-5)
+    assert "measured" not in first
+    assert (second["problem"], second["rows"], second["r2"]) == ("q", 0, 0.5)
+
+
+def test_tables_have_at_most_six_columns():
+    known = {"formatting_per_row": 0.0, "microseconds_per_row": 5.0, "nonzeros": 7, "precision": 1.0, "recall": 0.5}
+    known |= {"rank": "", "state_bytes": 80, "grows": "no", "setting": "{}"}
+    synthetic = [
+        row(method, error, rows=t, **known)
+        for method, error in (("thresher", 1.0), ("better", 0.5))
+        for t in (300, 1000, 3000, 10_000)
+    ]
+    real = [row(method, r2=r2, **known) for method, r2 in (("thresher", 0.9), ("thresher, cv", 0.8), ("better", 0.91))]
+    text = tables.tables(synthetic, real)
+    assert "better 2.00" in text
+    assert "better 0.910 (7)" in text
+    assert max(line.count("|") for line in text.splitlines()) == 7
 
 
 def test_a_grid_is_continued_where_its_best_value_is_the_last():

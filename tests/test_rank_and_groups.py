@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from oracles import keep_groups
 from thresher import Cardinality, Groups, Rank
-from thresher.kernels import subspace
+from thresher.online import _subspace as subspace
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -1,4 +1,4 @@
-"""Choosing a rank: paths, criteria, folds and periods against the rows themselves."""
+"""Choosing a rank: paths, criteria and folds against the rows themselves."""
 
 import copy
 import pickle
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from oracles import design, keep_rank, shown
+from oracles import design, folds_of, keep_rank, shown
 from thresher import (
     Entries,
     Gram,
@@ -20,15 +20,13 @@ from thresher import (
     ReducedRankRegressor,
     SparseRegressor,
 )
-from thresher.selection.completion import CompletionRanks
+from thresher.io.sources.synthetic import LowRankStream
+from thresher.selection.completion_ranks import CompletionRanks
+from thresher.selection.cross_validation import CrossValidation
 from thresher.selection.ebic import Ebic
-from thresher.selection.edge import Edge
-from thresher.selection.folds import Folds
-from thresher.selection.prequential import Prequential
-from thresher.selection.responses import ResponseRanks
-from thresher.selection.selecting import next_milestone
-from thresher.selection.sensing import SensingRanks
-from thresher.streams.synthetic import LowRankStream
+from thresher.selection.noise_edge import NoiseEdge
+from thresher.selection.response_ranks import ResponseRanks
+from thresher.selection.sensing_ranks import SensingRanks
 
 KINDS = ["independent", "correlated", "duplicated", "scaled", "constant"]
 
@@ -106,12 +104,12 @@ def test_path_of_responses_is_reduced_rank_regression(seed, kind, n, q, centred)
 def test_criteria_of_responses_equal_their_definitions(n, kind):
     X, Y, _ = responses(3, n, 20, 6, 2, kind)
     Y *= np.exp(0.5 * np.random.default_rng(0).standard_normal(6))
-    model = ReducedRankRegressor(selection=Edge(1.5)).fit(X, Y)
+    model = ReducedRankRegressor(selection=NoiseEdge(1.5)).fit(X, Y)
     n_ranks = len(model.selection_.sizes)
     expected = list(edge_by_definition(X, Y, n_ranks, 1.5))
     np.testing.assert_allclose(model.selection_.criterion, expected, rtol=1e-8)
     assert model.rank_ == model.selection_.chosen == 1 + int(np.argmin(expected))
-    assert (model.selection_.method, model.selection_.n_samples) == ("edge", n)
+    assert (model.selection_.method, model.selection_.n_samples) == ("noise_edge", n)
     p = np.linalg.matrix_rank(X - X.mean(axis=0), tol=1e-5 * np.linalg.norm(X))
     model = ReducedRankRegressor(selection="ebic").fit(X, Y)
     expected = [
@@ -139,7 +137,7 @@ def test_candidates_of_sensing_are_as_good_as_many_plain_steps():
         residual = y - X.reshape(n, -1) @ path.coef(r).reshape(-1) - path.intercept(r)
         np.testing.assert_allclose(2 * n * path.loss[r - 1], (residual**2).sum(), rtol=1e-9)
     edge = n * np.log(2 * path.loss) + np.cumsum(n * np.log1p(price / (n - path.freedom)))
-    np.testing.assert_allclose(Edge().criterion(path), edge, rtol=1e-12)
+    np.testing.assert_allclose(NoiseEdge().criterion(path), edge, rtol=1e-12)
     assert list(path.freedom) == [14, 26, 36, 44]
 
 
@@ -173,7 +171,7 @@ def test_rows_and_columns_without_observations_do_not_count():
     (i, j, v), _ = entries(2, (40, 30), 2, 900, 0.3)
     small = CompletionRanks().path(Entries((40, 30)).absorb(i, j, v))
     large = CompletionRanks().path(Entries((400, 300)).absorb(3 * i + 7, 2 * j, v))
-    np.testing.assert_allclose(Edge().criterion(large), Edge().criterion(small), rtol=1e-9)
+    np.testing.assert_allclose(NoiseEdge().criterion(large), NoiseEdge().criterion(small), rtol=1e-9)
     np.testing.assert_allclose(large.coef(2)[3 * i + 7, 2 * j], small.coef(2)[i, j], atol=1e-9)
 
 
@@ -204,13 +202,13 @@ def test_unequal_and_common_noise_is_no_rank():
 
 
 def test_weak_directions_are_kept_where_the_bic_would_lose_them():
-    kept = {"edge": 0.0, "ebic": 0.0}
+    kept = {"noise_edge": 0.0, "ebic": 0.0}
     for seed in range(5):
         X, Y, B = responses(seed, 200, 10, 10, 3)
         Y += 2.0 * np.random.default_rng(seed + 100).standard_normal(Y.shape)
         for name in kept:
             kept[name] += ((ReducedRankRegressor(selection=name).fit(X, Y).coef_.T - B) ** 2).sum()
-    assert kept["edge"] < 0.8 * kept["ebic"]
+    assert kept["noise_edge"] < 0.8 * kept["ebic"]
 
 
 def test_without_noise_the_rank_is_exact_and_noise_alone_has_rank_one(rng):
@@ -229,18 +227,18 @@ def test_without_noise_the_rank_is_exact_and_noise_alone_has_rank_one(rng):
     assert MatrixCompleter().partial_fit([0, 1, 2], [1, 0, 1], [0.0, 0.0, 0.0]).rank_ == 1
 
 
-# -- folds and periods -----------------------------------------------------------------------------------------
+# -- folds -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n_folds", "centred", "weighted"), [(5, True, False), (3, False, True)])
 def test_folds_equal_cross_validation_on_the_rows(n_folds, centred, weighted):
     X, Y, _ = responses(2, 143, 14, 5, 2, "scaled")
     w = np.random.default_rng(0).integers(1, 4, 143) if weighted else np.ones(143, int)
-    model = ReducedRankRegressor(selection=Folds(n_folds), fit_intercept=centred)
+    model = ReducedRankRegressor(selection=CrossValidation(n_folds), fit_intercept=centred)
     model.fit(X, Y, sample_weight=w if weighted else None)
     errors = np.empty((n_folds, len(model.selection_.sizes)))
     for f in range(n_folds):
-        test = np.arange(143) % n_folds == f
+        test = folds_of(X, Y, n_folds) == f
         A, b = np.repeat(X[~test], w[~test], axis=0), np.repeat(Y[~test], w[~test], axis=0)
         for r in model.selection_.sizes:
             _, coef, intercept = by_rank(A, b, r, centred)
@@ -250,37 +248,23 @@ def test_folds_equal_cross_validation_on_the_rows(n_folds, centred, weighted):
     assert model.rank_ == 1 + int(np.argmin(errors.mean(axis=0)))
 
 
-def test_prequential_scores_are_errors_on_rows_not_yet_seen():
-    X, Y, _ = responses(4, 400, 8, 5, 2)
-    model = ReducedRankRegressor(selection=Prequential(discount=0.8)).partial_fit(X, Y)
-    n_ranks, total, weight = len(model.selection_.sizes), 0.0, 0.0
-    for start, end in list(pairwise(m.n_samples for m in model.milestones_))[-30:]:  # 0.8^31 is below 0.1 %
-        had = len(ResponseRanks().path(MultiResponse(8, 5).absorb(X[:start], Y[:start])).sizes)
-        errors = np.empty(n_ranks)
-        for r in range(1, n_ranks + 1):
-            _, coef, intercept = by_rank(X[:start], Y[:start], min(r, had), True)
-            errors[r - 1] = ((Y[start:end] - X[start:end] @ coef - intercept) ** 2).mean(axis=1).sum()
-        total, weight = 0.8 * total + errors, 0.8 * weight + (end - start)
-    np.testing.assert_allclose(model.selection_.criterion, total / weight, rtol=1e-6)
-    assert model.rank_ == 2
-
-
-def test_folds_of_a_sensing_stream_choose_once():
+@pytest.mark.parametrize("centred", [False, True])
+def test_folds_of_a_sensing_stream_choose_once(centred):
     X, y = LowRankStream((6, 5), 2, signal=1.0, seed=2).draw(500)
-    model = LowRankRegressor(selection="folds", n_warmup=120).partial_fit(X, y)
-    whole = LowRankRegressor(selection="folds").fit(X[:120], y[:120])
+    model = LowRankRegressor(selection="cv", n_warmup=120, fit_intercept=centred).partial_fit(X, y)
+    whole = LowRankRegressor(selection="cv", fit_intercept=centred).fit(X[:120], y[:120])
     assert model.selection_.n_samples == 120
     np.testing.assert_allclose(model.selection_.criterion, whole.selection_.criterion, rtol=1e-6)
     errors = []
     for f in range(5):
-        test = np.arange(120) % 5 == f
-        path = SensingRanks((6, 5)).path(Gram(30).absorb(X[:120][~test].reshape(-1, 30), y[:120][~test]), 4)
+        test = folds_of(X[:120], y[:120], 5) == f
+        path = SensingRanks((6, 5), centred).path(Gram(30).absorb(X[:120][~test].reshape(-1, 30), y[:120][~test]), 4)
         predicted = [X[:120][test].reshape(-1, 30) @ path.coef(r).reshape(-1) + path.intercept(r) for r in (1, 2, 3)]
         errors.append([((y[:120][test] - values) ** 2).mean() for values in predicted])
     np.testing.assert_allclose(model.selection_.criterion[:3], np.mean(errors, axis=0), rtol=5e-3)
     assert 2 <= model.rank_ <= 3
     with pytest.raises(ValueError, match="selection='ebic'"):
-        LowRankRegressor(selection="folds", shape=(6, 5)).fit_summary(model.summary_)
+        LowRankRegressor(selection="cv", shape=(6, 5)).fit_summary(model.summary_)
 
 
 # -- the contract of every estimator ---------------------------------------------------------------------------
@@ -326,13 +310,13 @@ def state(model):
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"n_warmup": 37, "round_size": 6}, {"selection": "ebic", "step_size": 0.01}, {"selection": "prequential"}],
+    [{}, {"n_warmup": 37, "round_size": 6}, {"selection": "ebic", "step_size": 0.01}, {"selection": "cv"}],
     ids=shown,
 )
 @pytest.mark.filterwarnings("ignore:step_size=")
 def test_any_cut_gives_bit_identical_results(kind, parameters):
-    if parameters.get("selection") == "prequential" and kind not in ("sensing", "responses"):
-        with pytest.raises(ValueError, match="use 'edge' or 'ebic'"):
+    if parameters.get("selection") == "cv" and kind not in ("sensing", "responses"):
+        with pytest.raises(ValueError, match="use 'noise_edge' or 'ebic'"):
             MAKERS[kind](**parameters).partial_fit(*data(kind))
         return
     arrays, w = data(kind), np.random.default_rng(5).uniform(0.5, 2.0, N)
@@ -343,8 +327,8 @@ def test_any_cut_gives_bit_identical_results(kind, parameters):
             pieces.partial_fit(*cut(arrays, a, b), w[a:b])
         np.testing.assert_array_equal(pieces.coef_, whole.coef_)
         np.testing.assert_array_equal(pieces.selection_.criterion, whole.selection_.criterion)
-        assert [(m.n_samples, m.n_rounds, m.size) for m in pieces.milestones_] == [
-            (m.n_samples, m.n_rounds, m.size) for m in whole.milestones_
+        assert [(r.n_samples, r.size) for r in pieces.selection_history_] == [
+            (r.n_samples, r.size) for r in whole.selection_history_
         ]
         assert (pieces.n_rounds_, pieces.rank_) == (whole.n_rounds_, whole.rank_)
 
@@ -378,7 +362,7 @@ def test_a_copy_made_mid_stream_ends_bit_identical(kind):
         twin.partial_fit(*cut(arrays, 170, N)).finish()
     for twin in twins[:2]:
         np.testing.assert_array_equal(twin.coef_, model.coef_)
-        assert twin.milestones_[-1].size == model.rank_
+        assert twin.selection_history_[-1].size == model.rank_
     assert model.rank_ == 2
 
 
@@ -387,10 +371,10 @@ def test_rank_may_change_between_chosen_and_given(kind):
     arrays = data(kind)
     model = MAKERS[kind](rank=3).partial_fit(*cut(arrays, 0, 150))
     assert not hasattr(model, "selection_")
-    assert (model.rank_, model.milestones_[-1].size) == (3, 3)
+    assert (model.rank_, model.selection_history_[-1].size) == (3, 3)
     model.set_params(rank="auto").partial_fit(*cut(arrays, 150, N)).finish()
     assert model.rank_ == MAKERS[kind]().partial_fit(*arrays).rank_ == model.selection_.chosen == 2
-    assert model.milestones_[0].size == 3
+    assert model.selection_history_[0].size == 3
     model.set_params(rank=1).partial_fit(*cut(arrays, 0, 30)).finish()
     assert (model.rank_, np.linalg.matrix_rank(np.atleast_2d(model.coef_), tol=1e-8)) == (1, 1)
     assert not hasattr(model, "selection_")
@@ -399,7 +383,7 @@ def test_rank_may_change_between_chosen_and_given(kind):
         model.set_params(**bad)
         with pytest.raises(ValueError, match=next(iter(bad))):
             model.partial_fit(*arrays)
-        model.set_params(rank=1, selection="edge")
+        model.set_params(rank=1, selection="noise_edge")
         assert state(model) == before
     with pytest.raises(ValueError, match="NaN"):
         model.set_params(rank="auto").partial_fit(*arrays[:-1], np.full(arrays[-1].shape, np.nan))
@@ -442,7 +426,10 @@ def test_path_shows_every_rank_from_the_summary_alone(kind):
     assert "Candidates" in repr(path)
     if kind == "sensing":
         residual = arrays[1] - np.einsum("nij,kij->kn", arrays[0], np.array(path.coef))
-        np.testing.assert_allclose(path.loss, residual.var(axis=1) / 2.0, rtol=1e-8)
+        np.testing.assert_allclose(path.loss, (residual**2).mean(axis=1) / 2.0, rtol=1e-8)
+        centred = LowRankRegressor(fit_intercept=True).fit(*arrays).path()
+        residual = arrays[1] - np.einsum("nij,kij->kn", arrays[0], np.array(centred.coef))
+        np.testing.assert_allclose(centred.loss, residual.var(axis=1) / 2.0, rtol=1e-8)
     if kind == "responses":
         residual = arrays[1] - np.einsum("np,kqp->knq", arrays[0], np.array(path.coef))
         np.testing.assert_allclose(path.loss, residual.var(axis=1).sum(axis=1) / 2.0, rtol=1e-8)
@@ -462,24 +449,26 @@ def test_path_of_one_response_and_of_rows():
     assert rows.set_params(row_sparsity=4).partial_fit(X, Y).support_.size == 4
 
 
-def test_milestones_are_sparse_and_hold_no_matrices():
-    assert next_milestone(1000, 64, 4) == 1216
+def test_history_is_short_and_holds_no_matrices():
     for kind in MAKERS:
         model = MAKERS[kind](round_size=3, n_warmup=20).partial_fit(*data(kind))
-        seen = [m.n_samples for m in model.milestones_]
+        seen = [record.n_samples for record in model.selection_history_]
         assert seen[0] == 20
         assert all((n - 20) % 3 == 0 for n in seen)
         growth = 1.1 if kind == "responses" else 1.25
-        assert all(growth * a - 64 < b <= growth * a + 4 for a, b in pairwise(seen))
-        assert all(m.part is None and not len(m.values) and not len(m.support) for m in model.milestones_)
+        assert all(growth * a < b <= growth * a + 4 for a, b in pairwise(seen))
+        for record in model.selection_history_:
+            assert record.part is None
+            assert not len(record.values)
+            assert not len(record.support)
 
 
 def test_features_are_not_priced_like_ranks():
     with pytest.raises(ValueError, match="factor must be"):
-        Edge(1.0)
+        NoiseEdge(1.0)
     X, Y, _ = responses(0, 50, 5, 2, 1)
     with pytest.raises(ValueError, match="selection='ebic'"):
-        SparseRegressor(selection=Edge()).fit(X, Y[:, 0])
+        SparseRegressor(selection=NoiseEdge()).fit(X, Y[:, 0])
     assert ReducedRankRegressor(selection=Ebic(0.0)).fit(X, Y).rank_ >= 1
 
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher.streams.batches import Batches
-from thresher.streams.columns import Columns
-from thresher.streams.csv_file import CsvFile
-from thresher.streams.errors import ChangedSourceError, SourceError
-from thresher.streams.lines import Lines
-from thresher.streams.source import open_source
+from thresher.io.sources.batches import Batches
+from thresher.io.sources.columns import Columns
+from thresher.io.sources.csv_file import CsvFile
+from thresher.io.sources.lines import Lines
+from thresher.io.sources.source import open_source
+from thresher.io.sources.source_error import ChangedSourceError, SourceError
 
 N = 7000
 rng = np.random.default_rng(5)
@@ -254,7 +254,7 @@ BAD = {
     "y\n1\n": r"no columns left to explain 'y'",
     "a,y,z\n1,2,3\n1,2,3\n1,2,oops\n": r"t\.csv, row 3: column 'z' has 'oops' where a number belongs",
     "a,y\r1,2\r3,4\r": r"t\.csv has a first line that cannot be read",
-    'x,y\n"1\n",2\n': r"row 1: a quoted field goes on in the next line",
+    'x,y\n"1\n",2\n': r"row 1: a quoted field continues on the next line",
     "x,y\na,b\nc,d\n": r"column 'y' has texts",
     "t,y\n2020-01-01,1\n2020-01-02,2\n": r"column 't' has values of the type date32.*--drop t",
     "name,y\n" + "".join(f"p{i},1\n" for i in range(300)): r"column 'name' has 300 different texts.*--drop name",

@@ -1,3 +1,5 @@
+"""The default: against the reference on the rows, against brute force, and as scikit-learn and users expect."""
+
 import copy
 import pickle
 import signal
@@ -12,23 +14,28 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from oracles import algorithm_1, last, shown
-from thresher import Gram, SparseRegressor
-from thresher.streams.synthetic import SparseLinearStream
+from oracles import design, shown
+from thresher import CrossValidation, Ebic, Gram, SparseRegressor
+from thresher.estimators.sparse_regressor import next_selection
+from thresher.io.sources.synthetic import SparseLinearStream
+from thresher.solvers import reference
 
 
 @parametrize_with_checks(
     [
         SparseRegressor(),
-        SparseRegressor(3, step_size=0.1, n_steps=2, round_size=4, n_warmup=5, dtype="float32"),
-        SparseRegressor(4, fit_intercept=False, standardize=False, n_steps=9),
+        SparseRegressor(3, dtype="float32"),
+        SparseRegressor(4, fit_intercept=False),
+        SparseRegressor(selection=Ebic(1.0)),
     ]
 )
 @pytest.mark.filterwarnings("ignore:sparsity=:UserWarning")  # scikit-learn's data often have two columns
@@ -43,157 +50,278 @@ def problem(rng, n=600, d=40, active=4):
     return X, X @ coef + 3.0 + rng.standard_normal(n), coef
 
 
-STEP_RULES = ["auto", 0.05, lambda t, k: 0.1 / (1 + k + 0.01 * t)]
+# -- what it computes --------------------------------------------------------------------------------------
+
+KINDS = ["independent", "correlated", "duplicated", "scaled", "constant"]
 
 
-@pytest.mark.parametrize("step_size", STEP_RULES)
-@pytest.mark.parametrize("round_size", [1, 7])
-@pytest.mark.parametrize("plain", [False, True])
-def test_any_cut_gives_bit_identical_coefficients(rng, step_size, round_size, plain):
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(KINDS),
+    n=st.integers(1, 400),
+    d=st.integers(1, 12),
+    centred=st.booleans(),
+    noise=st.sampled_from([0.01, 1.0]),
+)
+def test_a_stream_equals_the_reference_on_its_rows(seed, kind, n, d, centred, noise):
+    rng = np.random.default_rng(seed)
+    X = design(rng, kind, n, d) + rng.integers(0, 2) * rng.standard_normal(d)
+    y = X[:, :3] @ rng.standard_normal(min(d, 3)) + noise * rng.standard_normal(n) + 1.0
+    model = SparseRegressor(fit_intercept=centred).partial_fit(X, y)
+    coef, intercept = reference.estimate(X, y, centred)
+    fitted = X @ coef + intercept
+    if kind != "duplicated":  # equal columns are told apart by rounding alone
+        np.testing.assert_array_equal(model.support_, np.flatnonzero(coef))
+    np.testing.assert_allclose(model.predict(X), fitted, rtol=0, atol=1e-7 * np.abs(y).max())
+
+
+def test_choices_fall_at_the_counts_of_the_reference():
+    X, y = SparseLinearStream(20, 3, seed=1).draw(9000)
+    model = SparseRegressor().partial_fit(X, y)
+    counts = [record.n_samples for record in model.selection_history_]
+    assert counts == list(reference.selection_counts(9000, 128))
+    gaps = [(after - before) / before for before, after in pairwise(counts) if before > 40]
+    assert min(gap for gap, n in zip(gaps, counts[-len(gaps) :], strict=True) if n > 2560) >= 0.05
+    assert max(gaps) <= 0.25
+
+
+@pytest.mark.parametrize("block", [128, 256])
+def test_after_a_merge_choices_fall_at_folds_of_the_merged_summary(block):
+    d = 8 * block
+    summary = Gram(d)
+    summary.state.n_samples = 5000
+    assert next_selection(summary) == 5000 + -(-250 // block) * block
+
+
+SELECTIONS = {
+    "ebic": {},
+    "gamma": {"selection": Ebic(0.5), "fit_intercept": False},
+    "cv": {"selection": CrossValidation(3, n_samples=300)},
+    "fixed": {"sparsity": 6},
+    "float32": {"dtype": "float32"},
+    "groups": {"groups": np.arange(40) // 4},
+    "groups of any size": {"groups": np.arange(40) % 7 * (np.arange(40) % 3), "sparsity": 2},
+}
+
+
+@pytest.mark.parametrize("parameters", SELECTIONS.values(), ids=SELECTIONS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_any_cut_gives_bit_identical_coefficients(rng, parameters, weighted):
     X, y, _ = problem(rng)
-    w = rng.uniform(0.5, 2.0, len(X))
-    parameters = {"sparsity": 6, "step_size": step_size, "round_size": round_size, "n_warmup": 11}
-    if plain:
-        parameters |= {"fit_intercept": False, "standardize": False}
+    w = rng.uniform(0.0, 2.0, len(X)) if weighted else None
     whole = SparseRegressor(**parameters).partial_fit(X, y, w)
-    for sizes in ([1] * 600, [64, 1, 63, 128, 300, 44], [7] * 80 + [40], [5, 595]):
-        edges = np.cumsum([0, *sizes])
-        pieces = SparseRegressor(**parameters)
-        for a, b in pairwise(edges):
-            pieces.partial_fit(X[a:b], y[a:b], w[a:b])
-        np.testing.assert_array_equal(pieces.coef_, whole.coef_)
-        assert pieces.intercept_ == whole.intercept_
-        assert pieces.n_rounds_ == whole.n_rounds_ == (600 - 11) // round_size
-        assert pieces.n_samples_seen_ == 600
+    for sizes in ([1] * 600, [64, 1, 63, 128, 300, 44], [7] * 85 + [5], [5, 595]):
+        model, start = SparseRegressor(**parameters), 0
+        for size in sizes:
+            part = slice(start, start + size)
+            model.partial_fit(X[part], y[part], None if w is None else w[part])
+            model.coef_, model.intercept_  # reading must not change what comes later  # noqa: B018
+            start += size
+        assert start == 600
+        np.testing.assert_array_equal(model.coef_, whole.coef_)
+        assert model.intercept_ == whole.intercept_
+        assert len(model.selection_history_) == len(whole.selection_history_)
 
 
-def test_partial_fit_gives_the_iterates_of_algorithm_1(rng):
+@pytest.mark.parametrize("centred", [False, True])
+def test_the_estimate_is_least_squares_of_all_rows_on_the_support(rng, centred):
+    """Also between two choices, where the support is older than the last rows."""
     X, y, _ = problem(rng)
-    model = SparseRegressor(8, n_steps=3, step_size=0.02, n_warmup=40, fit_intercept=False, standardize=False)
-    expected = last(algorithm_1(X, y, 8, 3, 0.02, 40))
-    np.testing.assert_allclose(model.partial_fit(X, y).coef_, expected, rtol=0, atol=1e-9 * abs(expected).max())
-    assert model.step_size_ == 0.02
+    model = SparseRegressor(fit_intercept=centred)
+    for start in range(0, 600, 50):
+        model.partial_fit(X[start : start + 50], y[start : start + 50])
+        n, support = start + 50, model.support_
+        last = model.selection_history_[-1]
+        np.testing.assert_array_equal(support, last.support)
+        expected = LinearRegression(fit_intercept=centred).fit(X[:n, support], y[:n])
+        np.testing.assert_allclose(model.coef_[support], expected.coef_, rtol=1e-9)
+        np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=1e-8, atol=1e-10)
+    then = LinearRegression(fit_intercept=centred).fit(X[: last.n_samples, last.support], y[: last.n_samples])
+    np.testing.assert_allclose(last.values, then.coef_, rtol=1e-9)
 
 
-def test_fit_is_least_squares_on_the_support_it_finds(rng):
-    X, y, coef = problem(rng)
-    w = rng.uniform(0.1, 2.0, len(X))
-    model = SparseRegressor(4).fit(X, y, w)
-    np.testing.assert_array_equal(model.support_, np.flatnonzero(coef))
-    oracle = LinearRegression().fit(X[:, model.support_], y, w)
-    np.testing.assert_allclose(model.coef_[model.support_], oracle.coef_, rtol=1e-9)
-    np.testing.assert_allclose(model.intercept_, oracle.intercept_, rtol=1e-9)
-    np.testing.assert_allclose(model.predict(X), oracle.predict(X[:, model.support_]), rtol=1e-9)
-    no_intercept = SparseRegressor(4, fit_intercept=False, standardize=False).fit(X, y, w)
-    S = no_intercept.support_
-    oracle = LinearRegression(fit_intercept=False).fit(X[:, S], y, w)
-    np.testing.assert_allclose(no_intercept.coef_[S], oracle.coef_, rtol=1e-9)
-    assert no_intercept.intercept_ == 0.0
-
-
-def test_fit_ignores_row_order_and_equals_fit_summary(rng):
+def test_fit_finish_and_fit_summary_choose_on_all_rows(rng):
     X, y, _ = problem(rng)
-    model = SparseRegressor(6).fit(X, y)
-    order = rng.permutation(len(X))
-    np.testing.assert_allclose(SparseRegressor(6).fit(X[order], y[order]).coef_, model.coef_, rtol=1e-9)
-    halves = Gram(40).absorb(X[:200], y[:200]).merge(Gram(40).absorb(X[200:], y[200:]))
-    np.testing.assert_allclose(SparseRegressor(6).fit_summary(halves).coef_, model.coef_, rtol=1e-9)
-    assert halves.n_samples == 600
-    assert model.n_iter_ == model.n_rounds_ >= 1
+    fitted = SparseRegressor().fit(X, y)
+    streamed = SparseRegressor().partial_fit(X, y)
+    assert streamed.selection_.n_samples < 600 == fitted.selection_.n_samples
+    streamed.finish()
+    merged = SparseRegressor().fit_summary(Gram(40).absorb(X[:250], y[:250]).merge(Gram(40).absorb(X[250:], y[250:])))
+    shuffled = rng.permutation(600)
+    other = SparseRegressor().fit(X[shuffled], y[shuffled])
+    for model in (streamed, merged, other):
+        assert model.selection_.n_samples == 600
+        np.testing.assert_array_equal(model.support_, fitted.support_)
+        np.testing.assert_allclose(model.coef_, fitted.coef_, rtol=1e-9)
+    support = reference.select(X, y, True)
+    np.testing.assert_array_equal(fitted.support_, sorted(support))
+
+
+def test_finishing_on_the_way_does_not_change_what_comes_later(rng):
+    X, y, _ = problem(rng)
+    plain = SparseRegressor().partial_fit(X, y)
+    paused = SparseRegressor().partial_fit(X[:333], y[:333]).finish().partial_fit(X[333:], y[333:])
+    np.testing.assert_array_equal(paused.coef_, plain.coef_)
 
 
 def test_partial_fit_goes_on_from_fit_and_from_a_summary(rng):
-    X, y, coef = problem(rng)
-    model = SparseRegressor(4).fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
-    assert model.n_samples_seen_ == 600
-    np.testing.assert_array_equal(model.support_, np.flatnonzero(coef))
-    np.testing.assert_allclose(model.coef_, SparseRegressor(4).fit(X, y).coef_, atol=1e-3)
-    summary = Gram(40).absorb(X[:300], y[:300])
-    resumed = SparseRegressor(4).fit_summary(summary).partial_fit(X[300:], y[300:])
-    np.testing.assert_allclose(resumed.coef_, model.coef_, rtol=1e-9)
-    assert summary.n_samples == 300
-
-
-def test_streaming_intercept_is_exact_over_all_rows(rng):
     X, y, _ = problem(rng)
-    model = SparseRegressor(4).partial_fit(X + 1e6, y)
-    np.testing.assert_allclose(model.intercept_, y.mean() - (X + 1e6).mean(axis=0) @ model.coef_, rtol=1e-9)
+    whole = SparseRegressor().fit(X, y)
+    for start in (
+        SparseRegressor().fit(X[:300], y[:300]),
+        SparseRegressor().fit_summary(Gram(40).absorb(X[:300], y[:300])),
+    ):
+        model = start.partial_fit(X[300:], y[300:]).finish()
+        np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9)
+        assert model.n_samples_seen_ == 600
 
 
-@pytest.mark.parametrize("factor", [1e4, 1e-4])
-def test_default_settings_ignore_the_units_of_a_column(rng, factor):
-    X, y, coef = problem(rng)
-    scaled = X.copy()
-    column = np.flatnonzero(coef)[0]
-    scaled[:, column] *= factor
-    for fit in ("fit", "partial_fit"):
-        a = getattr(SparseRegressor(4), fit)(X, y)
-        b = getattr(SparseRegressor(4), fit)(scaled, y)
-        np.testing.assert_array_equal(a.support_, b.support_)
-        np.testing.assert_allclose(a.predict(X), b.predict(scaled), rtol=1e-6, atol=1e-6)
+def test_weights_are_repeats(rng):
+    X, y, _ = problem(rng, n=300)
+    w = rng.integers(0, 4, 300)
+    for parameters in ({}, {"sparsity": 3}, {"groups": np.arange(40) // 2}):
+        weighted = SparseRegressor(**parameters).fit(X, y, w)
+        repeated = SparseRegressor(**parameters).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+        np.testing.assert_array_equal(weighted.support_, repeated.support_)
+        np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e5])
+def test_units_do_not_matter(rng, factor):
+    X, y, _ = problem(rng)
+    scale = np.where(np.arange(40) % 3 == 0, factor, 1.0)
+    for parameters in ({}, {"sparsity": 5}, {"groups": np.arange(40) // 4}):
+        plain = SparseRegressor(**parameters).partial_fit(X, y)
+        other = SparseRegressor(**parameters).partial_fit(X * scale, y)
+        np.testing.assert_array_equal(other.support_, plain.support_)
+        np.testing.assert_allclose(other.coef_ * scale, plain.coef_, rtol=1e-6, atol=1e-9)
+        large = SparseRegressor(**parameters).partial_fit(X, factor * y)
+        np.testing.assert_allclose(large.coef_, factor * plain.coef_, rtol=1e-6, atol=1e-9 * factor)
+
+
+def test_means_far_from_zero_cost_no_accuracy(rng):
+    """Means of 10^8 standard deviations. The oracle subtracts them first."""
+    X = np.round(rng.standard_normal((900, 12)) * 2**20) / 2**20  # so that adding the mean is exact
+    y = np.round((X[:, 2] - 2.0 * X[:, 5]) * 2**20 + rng.standard_normal(900) * 2**18) / 2**20
+    model = SparseRegressor().partial_fit(X + 2.0**27, y - 2.0**27)
+    plain = SparseRegressor().partial_fit(X, y)
+    np.testing.assert_array_equal(model.support_, plain.support_)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-7)
+
+
+def test_noise_alone_selects_nothing_and_no_noise_selects_exactly():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((2000, 30))
+    assert len(SparseRegressor().fit(X, rng.standard_normal(2000)).support_) == 0
+    exact = SparseRegressor().partial_fit(X, X[:, 3] - 0.001 * X[:, 7] + 2.0)
+    np.testing.assert_array_equal(exact.support_, [3, 7])
+    np.testing.assert_allclose(exact.coef_[[3, 7]], [1.0, -0.001], rtol=1e-9)
+    constant = SparseRegressor().partial_fit(X, np.full(2000, 7.0))
+    assert len(constant.support_) == 0
+    assert constant.intercept_ == 7.0
+
+
+def test_the_first_rows_are_no_trouble(rng):
+    X, y, _ = problem(rng, n=40, d=6)
+    for parameters in ({}, {"sparsity": 2}, {"selection": "cv"}, {"groups": [0, 0, 1, 1, 2, 2]}):
+        model = SparseRegressor(**parameters)
+        for n in range(1, 41):
+            model.partial_fit(X[n - 1 : n], y[n - 1 : n])
+            assert np.isfinite(model.predict(X)).all()
+            if n == 1:
+                assert model.predict(X[:1])[0] == pytest.approx(y[0])
+    waiting = SparseRegressor().partial_fit(X, y, np.zeros(40))
+    assert not waiting.coef_.any()
+    assert waiting.intercept_ == 0.0
+    np.testing.assert_array_equal(
+        waiting.partial_fit(X, y).coef_, SparseRegressor().partial_fit(X, y).coef_ * 0 + waiting.coef_
+    )
+
+
+def test_constant_duplicated_and_dependent_columns_are_harmless(rng):
+    X, y, _ = problem(rng, d=20)
+    X[:, 0] = 5.0
+    X[:, 1] = X[:, 2] + X[:, 3]
+    copies = np.column_stack([X, X])
+    model = SparseRegressor().partial_fit(copies, copies[:, 6] - copies[:, 8] + rng.standard_normal(600))
+    np.testing.assert_array_equal(model.support_ % 20, [6, 8])
+    every = SparseRegressor(40).partial_fit(copies, y)
+    assert np.isfinite(every.coef_).all()
+    assert every.coef_[0] == every.coef_[20] == 0.0
+    assert np.linalg.matrix_rank(copies[:, every.support_]) == len(every.support_) <= 19
+
+
+def test_single_precision_does_not_split_hairs():
+    """In float32, rounding must not tell a feature from the sum of two others."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((900, 8))
+    X[:, 2] = X[:, 0] + X[:, 1]
+    y = 3.0 * X[:, 0] - 2.0 * X[:, 1] + rng.standard_normal(900)
+    for sparsity in (8, "auto"):
+        model = SparseRegressor(sparsity, dtype="float32").partial_fit(X, y)
+        assert np.count_nonzero(model.coef_[:3]) == 2
+        assert np.abs(model.coef_).max() < 6.0
 
 
 def test_extreme_scales_give_finite_and_right_models(rng):
-    X, y, coef = problem(rng, d=12)
-    X[:, np.flatnonzero(coef)] *= 10.0 ** np.array([-150.0, 150.0, -100.0, 100.0])
-    for fit in ("fit", "partial_fit"):
-        model = getattr(SparseRegressor(4), fit)(X, y)
-        np.testing.assert_array_equal(model.support_, np.flatnonzero(coef))
-        assert np.isfinite(model.coef_).all()
-        assert model.score(X, y) > 0.8
-
-
-def test_constant_and_duplicated_columns_are_harmless(rng):
-    X, y, coef = problem(rng)
-    j = np.flatnonzero(coef)[0]
-    X = np.column_stack([X, np.full(len(X), 7.0), np.zeros(len(X)), X[:, j]])
-    for parameters in ({}, {"fit_intercept": False}, {"standardize": False}):
-        for fit in ("fit", "partial_fit"):
-            model = getattr(SparseRegressor(6, **parameters), fit)(X, y)
-            assert np.isfinite(model.coef_).all()
-            assert model.coef_[41] == 0.0
-            assert model.score(X, y) > 0.5
-    only_constants = SparseRegressor(2).partial_fit(np.ones((30, 3)), np.arange(30.0))
-    assert not only_constants.coef_.any()
-    np.testing.assert_allclose(only_constants.intercept_, 14.5)
-
-
-def test_rows_short_of_a_round_wait_and_finish_closes_it(rng):
     X, y, _ = problem(rng)
-    model = SparseRegressor(4, round_size=100).partial_fit(X[:100], y[:100])
-    before = model.coef_, model.intercept_
-    model.partial_fit(X[100:150], y[100:150])
-    np.testing.assert_array_equal(model.coef_, before[0])
-    assert model.intercept_ == before[1]
-    assert (model.n_samples_seen_, model.n_rounds_) == (150, 1)
-    model.finish()
-    assert model.n_rounds_ == 2
-    assert (model.coef_ != before[0]).any()
-    closed = model.coef_
-    np.testing.assert_array_equal(model.finish().coef_, closed)
-    assert model.n_rounds_ == 2
-    model.partial_fit(X[150:250], y[150:250])  # a full round counts from the last one closed
-    assert model.n_rounds_ == 3
+    plain = SparseRegressor().partial_fit(X, y)
+    for scale in (1e-130, 1e120):
+        model = SparseRegressor().partial_fit(X * scale, y * scale)
+        np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-9)
+    tiny = X.copy()
+    tiny[:, 0] *= 1e-200  # too small to square
+    assert np.isfinite(SparseRegressor().partial_fit(tiny, y).coef_).all()
 
 
-def test_warmup_predicts_the_mean_then_the_rounds_begin(rng):
-    X, y, _ = problem(rng)
-    model = SparseRegressor(4, n_warmup=100).partial_fit(X[:100], y[:100])
-    assert not model.coef_.any()
-    np.testing.assert_allclose(model.predict(X[:3]), y[:100].mean())
-    assert model.n_rounds_ == 0
-    model.partial_fit(X[100:103], y[100:103])
-    assert model.n_rounds_ == 3
-    assert len(model.support_) == 4
+# -- as an estimator ---------------------------------------------------------------------------------------
 
 
 def test_parameters_may_change_between_calls(rng):
     X, y, coef = problem(rng)
-    model = SparseRegressor(12).partial_fit(X[:400], y[:400])
-    model.set_params(sparsity=4).partial_fit(X[400:], y[400:])
-    assert model.sparsity_ == 4
-    np.testing.assert_array_equal(model.support_, np.flatnonzero(coef))
-    assert model.n_rounds_ == 600
+    model = SparseRegressor(2).partial_fit(X[:300], y[:300])
+    assert len(model.support_) == 2
+    model.set_params(sparsity="auto").partial_fit(X[300:], y[300:]).finish()
+    np.testing.assert_array_equal(model.support_, SparseRegressor().fit(X, y).support_)
+    assert set(np.flatnonzero(coef)) <= set(model.support_)
+    model.set_params(fit_intercept=False).finish()
+    np.testing.assert_allclose(model.coef_, SparseRegressor(fit_intercept=False).fit(X, y).coef_, rtol=1e-8)
+    assert model.intercept_ == 0.0
+    model.set_params(fit_intercept=True, groups=np.arange(40) // 2).finish()
+    np.testing.assert_array_equal(
+        model.selected_groups_, SparseRegressor(groups=np.arange(40) // 2).fit(X, y).selected_groups_
+    )
+    before = model.coef_
+    with pytest.raises(ValueError, match="39 labels"):
+        model.set_params(groups=np.arange(39)).partial_fit(X, y)
+    model.set_params(groups=None)
+    np.testing.assert_array_equal(model.coef_, before)
+    with pytest.raises(ValueError, match="Cross-validation needs the rows"):
+        model.set_params(selection="cv").partial_fit(X, y)
+    assert model.n_samples_seen_ == 600
+
+
+def test_the_history_is_bounded_and_a_copy(rng):
+    X, y = SparseLinearStream(40, 10, seed=16).draw(20_000)
+    model = SparseRegressor(20).partial_fit(X, y)
+    history = model.selection_history_
+    assert sum(record.part is not None for record in history) <= 13
+    assert len(history) < 100
+    for record in history:
+        if record.part is not None:
+            assert record.part.n_samples == record.n_samples
+    n = len(history)
+    model.partial_fit(X, y)
+    assert len(history) == n < len(model.selection_history_)
+
+
+def test_coefficients_cannot_be_written_to(rng):
+    X, y, _ = problem(rng)
+    model = SparseRegressor().fit(X, y)
+    with pytest.raises(ValueError, match="read-only"):
+        model.coef_[0] = 1.0
+    assert model.coef_ is model.coef_
 
 
 def test_pandas_and_polars_keep_names(rng):
@@ -245,7 +373,7 @@ def test_works_in_a_pipeline_and_shows_itself(rng):
     pipeline = make_pipeline(StandardScaler(), SparseRegressor(4), LinearRegression()).fit(X, y)
     assert pipeline.score(X, y) > 0.8
     assert "SparseRegressor" in SparseRegressor(4)._repr_html_()
-    assert clone(SparseRegressor(4, n_steps=9)).n_steps == 9
+    assert clone(SparseRegressor(4, selection=Ebic(0.3))).selection.gamma == 0.3
 
 
 @pytest.mark.parametrize("twin", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
@@ -319,19 +447,12 @@ def test_bad_rows_are_named_and_leave_the_model_as_it_was(X, y, w, message):
 BAD_PARAMETERS = [
     {"sparsity": 0},
     {"sparsity": 2.5},
-    {"n_steps": 0},
-    {"step_size": 0.0},
-    {"step_size": -1.0},
-    {"step_size": np.nan},
-    {"step_size": np.inf},
-    {"step_size": "large"},
-    {"round_size": 0},
-    {"n_warmup": -1},
-    {"tol": -1.0},
-    {"max_iter": 0},
+    {"selection": "prequential"},
+    {"selection": None},
+    {"fit_intercept": "yes"},
+    {"groups": [0, 1]},
+    {"groups": [[0, 1]]},
     {"dtype": "int8"},
-    {"step_size": lambda t, k: -1.0},
-    {"step_size": lambda t, k: np.nan if t > 1 else 0.1},
 ]
 
 
@@ -347,9 +468,7 @@ CALLS = {
 @pytest.mark.parametrize("parameters", BAD_PARAMETERS, ids=shown)
 def test_bad_parameters_are_named_and_change_nothing(parameters, call):
     name = next(iter(parameters))
-    if call in ("fit", "fit_summary", "finish") and name == "step_size" and callable(parameters[name]):
-        parameters = {name: lambda t, k: -1.0}
-    good = {"sparsity": 2, "round_size": 20}
+    good = {"sparsity": 2}
     for fitted in (True, False) if call != "finish" else (True,):
         model = SparseRegressor(**good)
         if fitted:
@@ -361,52 +480,6 @@ def test_bad_parameters_are_named_and_change_nothing(parameters, call):
         model.set_params(**{key: before[key] for key in parameters})
         assert vars(model).keys() == before.keys()
         assert pickle.dumps(model) == state
-
-
-def test_a_smaller_round_size_closes_the_overdue_round_first(rng):
-    X, y, _ = problem(rng)
-    model = SparseRegressor(4, round_size=7).partial_fit(X[:5], y[:5])
-    model.set_params(round_size=3, step_size=lambda t, k: 0.1).partial_fit(X[5:15], y[5:15])
-    assert model.n_rounds_ == 1 + (10 - 1) // 3
-
-
-def test_finish_sees_rows_of_the_warm_up(rng):
-    X, y, _ = problem(rng)
-    model = SparseRegressor(4, n_warmup=500).partial_fit(X[:50], y[:50]).finish()
-    first = model.coef_
-    assert model.n_rounds_ == 1
-    model.partial_fit(X[50:80], y[50:80]).finish()
-    assert model.n_rounds_ == 2
-    assert (model.coef_ != first).any()
-
-
-def test_intercept_always_belongs_to_the_coefficients(rng):
-    X, y, _ = problem(rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for rounds in range(1, 6):
-            model = SparseRegressor(4, max_iter=rounds, n_steps=1).fit(X, y)
-            np.testing.assert_allclose(model.intercept_, y.mean() - X.mean(axis=0) @ model.coef_, rtol=1e-9)
-    model = SparseRegressor(4, n_warmup=5000).fit(X[:400], y[:400]).set_params(sparsity=3)
-    model.partial_fit(X[400:401], y[400:401])
-    assert len(model.support_) == 3
-    np.testing.assert_allclose(model.intercept_, y[:400].mean() - X[:400].mean(axis=0) @ model.coef_, rtol=1e-9)
-
-
-def test_a_smaller_sparsity_keeps_what_matters_not_what_has_large_numbers(rng):
-    X = rng.standard_normal((300, 6))
-    y = 2.0 * X[:, 0] - 1.0 * X[:, 1] + 0.05 * X[:, 3] + 0.01 * rng.standard_normal(300)
-    X[:, 0] *= 1e4
-    model = SparseRegressor(3).partial_fit(X, y).set_params(sparsity=1)
-    model.partial_fit(X[:1], y[:1])
-    assert list(model.support_) == [0]
-    with pytest.warns(UserWarning, match="sparsity=9 exceeds"):
-        model.set_params(sparsity=9).partial_fit(X[:1], y[:1])
-
-
-def test_working_set_is_no_larger_than_the_gram():
-    model = SparseRegressor(200).fit(np.random.default_rng(0).standard_normal((400, 200)), np.arange(400.0))
-    assert model._rounds._work.local.nbytes <= 8 * 200**2
 
 
 def test_values_and_weights_that_would_overflow_are_refused(rng):
@@ -435,23 +508,6 @@ def test_numeric_strings_are_refused(rng):
             SparseRegressor(2).partial_fit(strings, Y0)
 
 
-def test_a_column_too_small_to_square_is_harmless(rng):
-    X, y, _ = problem(rng, d=4, active=2)
-    X[:, 1] *= 1e-170
-    for standardize in (True, False):
-        model = SparseRegressor(4, standardize=standardize).fit(X, y)
-        assert np.isfinite(model.coef_).all()
-
-
-def test_a_failing_schedule_leaves_a_fitted_model_as_it_was():
-    model = SparseRegressor(2, step_size=0.1).partial_fit(X0, Y0)
-    before = pickle.dumps(model)
-    model.set_params(step_size=lambda t, k: 0.1 if t < 70 else -1.0)
-    with pytest.raises(ValueError, match=r"step_size\(70, 0\) must be positive"):
-        model.partial_fit(X0, Y0)
-    assert pickle.dumps(model.set_params(step_size=0.1)) == before
-
-
 def test_not_fitted_is_said():
     for call in (lambda m: m.predict(X0), lambda m: m.finish(), lambda m: m.support_, lambda m: m.transform(X0)):
         with pytest.raises((NotFittedError, AttributeError)):
@@ -471,34 +527,6 @@ def test_sparsity_above_d_is_clipped(rng):
         model = SparseRegressor(8).partial_fit(X, y)
     assert model.sparsity_ == 5
     np.testing.assert_allclose(SparseRegressor(5).fit(X, y).coef_, LinearRegression().fit(X, y).coef_, rtol=1e-8)
-
-
-def test_a_step_that_raises_the_loss_warns_once_with_a_safe_value(rng):
-    X, y, _ = problem(rng)
-    model = SparseRegressor(4, step_size=2.5)
-    with pytest.warns(ConvergenceWarning, match="raised the loss") as caught:
-        model.partial_fit(X[:300], y[:300])
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    safe = float(str(caught[0].message).split("a step of ")[1].split()[0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.partial_fit(X[300:], y[300:])
-    assert np.isfinite(model.coef_).all()
-    # The safe value is below 1/L on every 2s-sparse subspace, and using it on these rows is quiet.
-    Z = (X[:300] - X[:300].mean(axis=0)) / X[:300].std(axis=0)
-    G = Z.T @ Z / 300
-    subsets = [rng.choice(40, 8, replace=False) for _ in range(300)]
-    assert safe <= 1.0 / max(np.linalg.eigvalsh(G[np.ix_(s, s)])[-1] for s in subsets)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        SparseRegressor(4, step_size=safe, max_iter=10_000).fit(X[:300], y[:300])
-
-
-def test_fit_that_does_not_settle_says_so(rng):
-    X, y, _ = problem(rng)
-    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
-        SparseRegressor(4, max_iter=1, n_steps=1).fit(X, y)
 
 
 # -- a long run --------------------------------------------------------------------------------------------
@@ -533,8 +561,8 @@ def test_a_handler_of_ones_own_sees_the_interrupt():
         signal.signal(signal.SIGINT, previous)
     assert model.n_samples_seen_ == 60_000
     assert len(seen) == 1
-    # Between blocks of 64 rows at d = 300, or at a milestone.
-    assert seen[0] % 64 in (0, 60_000 % 64) or seen[0] in {m.n_samples for m in model.milestones_}
+    # Between blocks of 128 rows, or at a choice.
+    assert seen[0] % 128 in (0, 60_000 % 128) or seen[0] in {r.n_samples for r in model.selection_history_}
 
 
 def test_works_outside_the_main_thread(rng):
@@ -549,7 +577,7 @@ def test_works_outside_the_main_thread(rng):
 GROWTH = """
 import resource
 from thresher import SparseRegressor
-from thresher.streams.synthetic import SparseLinearStream
+from thresher.io.sources.synthetic import SparseLinearStream
 
 stream, model, at = SparseLinearStream(300, 10, seed=1), SparseRegressor(20), {}
 while model.summary_.n_samples < 100_000 if hasattr(model, "summary_") else True:
@@ -568,6 +596,33 @@ def test_memory_does_not_grow():
 def test_import_is_light():
     code = "import sys, thresher; print([m for m in ('numba', 'sklearn', 'scipy', 'numpy') if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+WITHOUT_NUMBA = """
+import sys, tempfile
+import numpy as np
+import thresher
+from thresher import CrossValidation, Gram, SparseRegressor
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((500, 30))
+y = X[:, 3] - X[:, 5] + rng.standard_normal(500)
+model = SparseRegressor().fit(X, y)
+SparseRegressor(selection=CrossValidation(3), groups=np.arange(30) // 3).partial_fit(X, y)
+model.partial_fit(X, y).confidence_intervals()
+model.confidence_intervals(method="split")
+model.path(), model.predict(X), model.support_stability(), model.noise_variance(), model.diagnose()
+with tempfile.TemporaryDirectory() as directory:
+    model.save(f"{directory}/m")
+    thresher.load(f"{directory}/m").partial_fit(X, y).predict(X)
+Gram(30).absorb(X, y).merge(Gram(30).absorb(X, y)).select([1, 2])
+print([name for name in ("numba", "llvmlite") if name in sys.modules])
+"""
+
+
+def test_the_default_never_imports_numba():
+    result = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
 
 

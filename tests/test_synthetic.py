@@ -1,6 +1,6 @@
 import numpy as np
 
-from thresher.streams.synthetic import SparseLinearStream
+from thresher.io.sources.synthetic import SparseLinearStream
 
 
 def test_rows_do_not_depend_on_how_they_are_cut():

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from thresher._encoding import HEAD, decode, encode
-from thresher.checkpoint import CheckpointError
-from thresher.kernels.gram import GramArrays
+from thresher.io.checkpoint import CheckpointError
+from thresher.io.encoding import HEAD, decode, encode
+from thresher.io.sources.batches import Place
 
 
 def around(*nodes, arrays=()):
@@ -27,13 +27,13 @@ CLASSES_NEVER_WRITTEN = (
     "thresher:Gram",
     "thresher.cli:main",
     "thresher.cli.app:app",
-    "thresher.streams.parquet_file:ParquetFile",
+    "thresher.io.sources.parquet_file:ParquetFile",
     "thresher.summaries.gram:Saving",
     "thresher.summaries.gram:np",
     "thresher.summaries.gram:Gram.absorb",
     "thresher.summaries.nothing:Gram",
-    "thresher.rivals.comparing:FailedRunsError",
-    "thresher.estimators._streaming:Streaming",
+    "thresher.baselines.comparing:FailedRunsError",
+    "thresher.estimators._online:OnlineEstimator",
     7,
     ["thresher.summaries.gram:Gram"],
 )
@@ -59,17 +59,18 @@ def resealed(header):
         {"root": {"@": 0}, "note": None, "nodes": [], "arrays": []},
         {"root": {"@": 0}, "note": None, "nodes": [["tuple", [{"@": 0}]]], "arrays": []},
         {"root": {"@": 0}, "note": None, "nodes": [["object", "os:system", []]], "arrays": []},
-        {"root": {"@": 0}, "note": None, "nodes": [["object", "thresher.checkpoint:os", []]], "arrays": []},
-        {"root": {"@": 0}, "note": None, "nodes": [["tuple of", "thresher.checkpoint:save", [1, 2]]], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["object", "thresher.io.checkpoint:os", []]], "arrays": []},
+        {"root": {"@": 0}, "note": None, "nodes": [["tuple of", "thresher.io.checkpoint:save", [1, 2]]], "arrays": []},
         *(around(["array", 0], arrays=[[dtype, [0], False]]) for dtype in KINDS_NEVER_WRITTEN),
         *(around(["array", 0], arrays=[["<f8", shape, False]]) for shape in ("3", [0.0], [True], [0] * 65, [0, 2**63])),
         *(around(["object", name, []]) for name in CLASSES_NEVER_WRITTEN),
         *(
             around(["tuple of", f"thresher.{name}", [1] * 3])
-            for name in ("summaries.gram:Gram", "kernels.gram:GramArrays")
+            for name in ("summaries.gram:Gram", "online._gram:GramArrays", "io.sources.batches:Place")
         ),
-        around(["tuple of", "thresher.rounds.bank:Member", []]),
-        around(["object", "thresher.kernels.gram:GramArrays", []]),
+        around(["tuple of", "thresher.integrations.river._features:Layout", []]),
+        around(["tuple of", "reproduction.bank:Bank", []]),
+        around(["object", "thresher.online._gram:GramArrays", []]),
         around(["object", "thresher.summaries.gram:Gram", [[1, 2]]]),
         around(["names", [10**9], ["a"]]),
         around(["names", [1], [{"@": 0}]]),
@@ -103,19 +104,19 @@ def test_a_valid_checksum_is_not_enough(header):
 
 def test_what_is_written_by_hand_is_read_if_it_is_right():
     nodes = ["list", [{"@": 1}, {"@": 2}, {"@": 3}, {"int": "7"}]], ["array", 0], ["dict", [["a", {"@": 0}]]]
-    nodes = *nodes, ["tuple of", "thresher.kernels.gram:GramArrays", [1, 2, 3, 4, 5, 6]]
+    nodes = *nodes, ["tuple of", "thresher.io.sources.batches:Place", [12, "digest"]]
     found, _ = decode(resealed(around(*nodes, arrays=[["<f8", [2, 0], False]])))
     assert found[0].shape == (2, 0)
     assert found[1]["a"] is found
-    assert type(found[2]) is GramArrays
-    assert found[2:] == [(1, 2, 3, 4, 5, 6), 7]
+    assert type(found[2]) is Place
+    assert found[2:] == [(12, "digest"), 7]
 
 
 def test_what_files_ask_for_is_not_even_imported():
     code = """if True:
         import sys
-        import thresher._encoding as encoding
-        for name in ("thresher.cli:main", "thresher.paper.__main__:main", "thresher.speed:Speed", "ctypes:CDLL"):
+        import thresher.io.encoding as encoding
+        for name in ("thresher.cli:main", "thresher.theory:rate", "thresher.cli.speed:Speed", "ctypes:CDLL"):
             before = set(sys.modules)
             try:
                 encoding._class(name)

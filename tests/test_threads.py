@@ -4,7 +4,7 @@ import threading
 
 import threadpoolctl
 
-from thresher._threads import one_blas_thread
+from thresher._utils.threads import one_blas_thread
 
 
 def blas_threads():

@@ -2,7 +2,10 @@
 
 python benchmarks/peers run             # what is not measured yet, then the report; less than an hour
 python benchmarks/peers run --quick     # small problems only; a few minutes
-python benchmarks/peers tune            # the settings of the rivals anew; hours
+python benchmarks/peers tune            # find the settings of the baselines again; hours
+
+# Ours only, beside the baselines of the saved report; and save the new one.
+python benchmarks/peers run --methods ours --before docs/benchmarks --save docs/benchmarks
 """
 
 import argparse
@@ -16,7 +19,7 @@ import tuning
 from problems import PROBLEMS
 from real_data import DATA_SETS
 from report import report
-from running import run
+from running import run, wanted_cells
 from store import Store
 from tables import marked
 from verdicts import dominating, standings
@@ -28,9 +31,11 @@ def main():
     parser = argparse.ArgumentParser(prog="peers", description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["run", "report", "tune"])
     parser.add_argument("--quick", action="store_true", help="small problems only")
-    parser.add_argument("--problems", nargs="+", choices=[*PROBLEMS, *DATA_SETS], help="for tune")
-    parser.add_argument("--methods", nargs="+", help="for tune")
+    parser.add_argument("--problems", nargs="+", choices=[*PROBLEMS, *DATA_SETS], help="what to run or tune on")
+    parser.add_argument("--methods", nargs="+", help="what to run or tune; 'ours' stands for all of ours")
+    parser.add_argument("--processes", type=int, default=2, help="how many streams to measure at a time")
     parser.add_argument("--output", type=Path, help="where measurements are kept, to go on from")
+    parser.add_argument("--before", type=Path, help="take baselines that are not measured from the report in here")
     parser.add_argument("--save", type=Path, help="also write tables and picture here")
     arguments = parser.parse_args()
     if arguments.what == "tune":
@@ -41,16 +46,16 @@ def main():
     output = arguments.output or ROOT / "bench-peers" / ("quick" if arguments.quick else "full")
     store = Store(output)
     if arguments.what == "run":
-        run(store, arguments.quick)
+        run(store, list(wanted_cells(arguments.quick, arguments.problems, arguments.methods)), arguments.processes)
     for directory in filter(None, (output, arguments.save)):
-        synthetic, real = report(store, directory, arguments.quick)
+        synthetic, real = report(store, directory, arguments.quick, arguments.before)
         print(f"{directory}: tables.md, peers.csv, real.csv, standings.csv, lost.csv, versions.json, peers.png")
     print_summary(synthetic, real)
 
 
 def print_summary(synthetic, real):
     found = dominating(synthetic)
-    print(f"rivals better than ours in both error and time at one of the last two checkpoints: {len(found)}")
+    print(f"baselines better than ours in both error and time at one of the last two checkpoints: {len(found)}")
     for row in found:
         print(f"  {row['problem']}, {row['rows']} rows: {marked(row)}")
     print("real data: R2 and features of ours, and of the best streaming peer")

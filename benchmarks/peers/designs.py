@@ -1,6 +1,6 @@
 """The synthetic streams: the paper's designs, and the Toeplitz one with fewer and with more columns."""
 
-from thresher.streams.synthetic import SparseLinearStream
+from thresher.io.sources.synthetic import SparseLinearStream
 
 CHECKPOINTS = (300, 1000, 3000, 10_000)
 # The paper's design with a condition number of 500.

@@ -64,8 +64,6 @@ class Method:
         Tuned on one stream instead of several.
     takes_steps : bool
         Whether a good step depends on the number of columns, so that it is tuned for each.
-    real_only : bool
-        Whether it is for real data only, being the same as another on drawn rows.
     quick : bool
         Whether it is fast enough to be tuned on all rows of real data, instead of the first 5000.
     """
@@ -78,7 +76,6 @@ class Method:
     slow: bool = False
     takes_steps: bool = False
     quick: bool = False
-    real_only: bool = False
     note: str = ""
     real_grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 

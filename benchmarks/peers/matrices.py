@@ -7,7 +7,7 @@ from methods.refits import Refit
 from sklearn.linear_model import Ridge
 
 from thresher import Entries, Gram, LowRankRegressor, MatrixCompleter, MultiResponse, ReducedRankRegressor
-from thresher.streams.synthetic import LowRankStream
+from thresher.io.sources.synthetic import LowRankStream
 
 SHAPE, RANK = (30, 30), 3
 N_FEATURES, N_RESPONSES, RESPONSES_RANK = 200, 20, 4
@@ -181,7 +181,7 @@ def transposed(coef):
 
 
 def numpy_sensing(d, rank, eta):
-    twin = LowRankRegressor(rank, step_size=eta, n_warmup=100, fit_intercept=False)
+    twin = LowRankRegressor(rank, step_size=eta, n_warmup=100)
     return AlgorithmOne(SHAPE, rank, eta, twin, as_matrices, unchanged)
 
 
@@ -199,12 +199,12 @@ PROBLEMS = {
         [
             Method(
                 "thresher",
-                lambda d: Streamed(LowRankRegressor(fit_intercept=False), feed=as_matrices),
+                lambda d: Streamed(LowRankRegressor(), feed=as_matrices),
                 note="LowRankRegressor()",
             ),
             Method(
                 "thresher refit",
-                lambda d: AtCheckpoints(LowRankRegressor(shape=SHAPE, fit_intercept=False), Gram(d)),
+                lambda d: AtCheckpoints(LowRankRegressor(shape=SHAPE), Gram(d)),
                 estimates="checkpoint",
                 note="LowRankRegressor().fit_summary(gram)",
             ),

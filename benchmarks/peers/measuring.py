@@ -1,7 +1,7 @@
 """One method on one synthetic stream: error, time and memory at the checkpoints."""
 
-import time
 import warnings
+from time import process_time
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,7 +19,8 @@ def measure(method, setting, X, y, truth, checkpoints, window=WINDOW):
     """A record for each checkpoint.
 
     Where rows can be skipped without changing later estimates, the last `window` rows before a checkpoint are
-    learned one by one and timed, and stand for the others since the checkpoint before.
+    learned one by one and timed, and stand for the others since the checkpoint before. Times are processor time, which
+    other programs on the machine disturb least.
     """
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -30,11 +31,11 @@ def measure(method, setting, X, y, truth, checkpoints, window=WINDOW):
             first = max(start, stop - window) if learner.can_skip else start
             if first > start:
                 learner.skip(X[start:first], y[start:first])
-            elsewhere, began = learner.seconds_formatting, time.perf_counter()
+            elsewhere, began = learner.seconds_formatting, process_time()
             learner.learn(X[first:stop], y[first:stop])
-            learned = time.perf_counter()
+            learned = process_time()
             learner.estimate()
-            estimated = time.perf_counter()
+            estimated = process_time()
             elsewhere = learner.seconds_formatting - elsewhere
             per_row = (learned - began - elsewhere) / (stop - first)
             refit = estimated - learned if method.estimates == "checkpoint" else 0.0

@@ -10,7 +10,8 @@ DIVERGED = 100.0
 SHORT = {
     "thresher": "thresher",
     "thresher, row by row": "row by row",
-    "thresher refit": "refit",
+    "thresher, cv": "cv",
+    "thresher, Algorithm 1": "Algorithm 1",
     "lasso on a Gram": "lasso",
     "lasso on a Gram + refit": "lasso + refit",
     "OMP on a Gram": "OMP",
@@ -23,7 +24,7 @@ SHORT = {
     "abess refit, automatic": "abess",
     "abess refit, fixed size": "abess, fixed",
     "skscope refit": "skscope",
-    "Algorithm 1, NumPy": "Algorithm 1",
+    "Algorithm 1, NumPy": "Algorithm 1, NumPy",
     "recursive least squares, top s": "RLS top s",
     "SGD l1": "SGD l1",
     "SGD l1, row by row": "SGD l1, rows",
@@ -56,7 +57,8 @@ def draw(rows, path):
     for axis in axes[:, 0]:
         axis.set_ylabel("squared error")
     handles = [
-        plt.Line2D([], [], marker="*", ls="", ms=13, color=OURS_COLOUR, label="thresher, nothing tuned"),
+        plt.Line2D([], [], marker="*", ls="", ms=13, color=OURS_COLOUR, label="thresher's default, nothing tuned"),
+        plt.Line2D([], [], marker="o", ls="", color=OURS_COLOUR, label="thresher otherwise, nothing tuned"),
         plt.Line2D([], [], marker="o", ls="", color=ROW_COLOUR, label="estimate after every row, tuned"),
         plt.Line2D([], [], marker="s", ls="", color=ROW_COLOUR, label="after every 100 rows, tuned"),
         plt.Line2D([], [], marker="o", ls="", mfc="none", color=REFIT_COLOUR, label="refits four times, tuned"),
@@ -93,10 +95,16 @@ def panel(axis, problem, rows):
     axis.grid(alpha=0.25)
 
 
+def overlap(a, b):
+    """The area that two boxes (left, bottom, right, top) share."""
+    return max(min(a[2], b[2]) - max(a[0], b[0]), 0.0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)
+
+
 def label(axis, points):
     """Names beside the points, where they cover neither each other nor a point."""
     spots = [axis.transData.transform((row["seconds"], row["squared_error"])) for row in points]
-    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in spots]
+    radii = [11 if row["method"] == "thresher" else 5 for row in points]
+    taken = [(x - r, y - r, x + r, y + r) for (x, y), r in zip(spots, radii, strict=True)]
     renderer, frame = axis.figure.canvas.get_renderer(), axis.get_window_extent()
     for row, (x, y) in sorted(zip(points, spots, strict=True), key=lambda pair: pair[0]["method"] != "thresher"):
         ours = row["method"].startswith("thresher")
@@ -111,12 +119,17 @@ def label(axis, points):
         )
         extent = text.get_window_extent(renderer)
         w, h = extent.width, extent.height
-        places = [(7, -h / 2), (-7 - w, -h / 2), (-w / 2, 8), (-w / 2, -8 - h)]
-        places += [(dx, k * h) for k in (1, -2, 2, -3, 3, -4) for dx in (7, -7 - w)]
-        for dx, dy in places:
-            box = (x + dx, y + dy, x + dx + w, y + dy + h)
-            inside = box[0] > frame.x0 and box[2] < frame.x1 and box[1] > frame.y0 and box[3] < frame.y1
-            if inside and all(box[2] < b[0] or b[2] < box[0] or box[3] < b[1] or b[3] < box[1] for b in taken):
-                break
+        gap = 12 if row["method"] == "thresher" else 7
+        places = [(gap, -h / 2), (-gap - w, -h / 2), (-w / 2, gap + 1), (-w / 2, -gap - 1 - h)]
+        places += [(dx, k * h) for k in (1, -2, 2, -3, 3, -4, 4, -5) for dx in (gap, -gap - w)]
+        places += [(-w / 2, k * h) for k in (2, -3, 3, -4, 4, -5)]
+        boxes = [(x + dx, y + dy, x + dx + w, y + dy + h) for dx, dy in places]
+        inside = [b[0] > frame.x0 and b[2] < frame.x1 and b[1] > frame.y0 and b[3] < frame.y1 for b in boxes]
+        covered = [
+            sum(overlap(box, other) for other in taken) + (not fits) * w * h
+            for box, fits in zip(boxes, inside, strict=True)
+        ]
+        best = covered.index(min(covered))
+        (dx, dy), box = places[best], boxes[best]
         taken.append(box)
         text.set_position((dx, dy))

@@ -1,7 +1,7 @@
 """Real data, test then train: every method predicts the next rows before it learns them."""
 
-import time
 import warnings
+from time import process_time
 
 import numpy as np
 from measuring import warm_up
@@ -54,7 +54,7 @@ def prequential(method, setting, X, y, block):
         warnings.simplefilter("ignore", RuntimeWarning)  # pursuit ends early, gradients overflow
         warm_up(method, X, y, real=True, **setting)
         learner, total, next_fit, ready = method.make(X.shape[1], real=True, **setting), 0.0, 25, False
-        began = time.perf_counter()
+        began = process_time()
         for start in range(0, len(y), block):
             rows = slice(start, start + block)
             baseline[rows] = total / start if start else 0.0
@@ -70,7 +70,7 @@ def prequential(method, setting, X, y, block):
             elif seen >= next_fit:
                 learner.estimate()
                 ready, next_fit = True, 2 * seen
-        seconds = time.perf_counter() - began - learner.seconds_formatting
+        seconds = process_time() - began - learner.seconds_formatting
         learner.estimate()
     counted = slice(FIRST, None)
     residual, spread = (y - predicted)[counted], (y - baseline)[counted]

@@ -6,6 +6,7 @@ import statistics
 from importlib.metadata import version
 from pathlib import Path
 
+import earlier
 from designs import DESIGNS
 from running import wanted_cells
 from tables import tables
@@ -40,10 +41,14 @@ COLUMNS = (
 )
 
 
-def collect(store, quick):
-    """Medians over seeds: one row per problem, method and checkpoint."""
-    cells = {}
+def collect(store, quick, before=None):
+    """Medians over seeds: one row per problem, method and checkpoint.
+
+    Baselines that the store does not have are those of an earlier report, in the directory `before`.
+    """
+    cells, settings = {}, {}
     for name, method, seed, setting in wanted_cells(quick):
+        settings[name, method.name] = setting
         for record in store.read(name, method.name, seed, setting) or ():
             cells.setdefault((name, method.name, record.get("t", 0)), []).append((record, setting, method))
     rows = []
@@ -53,9 +58,14 @@ def collect(store, quick):
         for column in COLUMNS:
             values = [record[column] for record, *_ in found if column in record]
             row[column] = statistics.median(values) if values else ""
-        row |= {"setting": json.dumps(found[0][1]), "note": method.note}
+        row |= {"setting": json.dumps(found[0][1]), "note": method.note, "measured": "now"}
         rows.append(row)
-    return rows
+    known = {(row["problem"], row["method"]) for row in rows}
+    for row in earlier.read(before, settings) if before else ():
+        if (row["problem"], row["method"]) not in known:
+            rows.append(dict.fromkeys(COLUMNS, "") | row | {"measured": "before"})
+    order = list(settings)
+    return sorted(rows, key=lambda row: (order.index((row["problem"], row["method"])), row["rows"]))
 
 
 def with_growth(rows):
@@ -79,11 +89,11 @@ def write_csv(path, rows):
             writer.writerows([{k: f"{v:.6g}" if isinstance(v, float) else v for k, v in r.items()} for r in rows])
 
 
-def report(store, directory, quick):
+def report(store, directory, quick, before=None):
     """Write everything; returns what was written."""
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    rows = collect(store, quick)
+    rows = collect(store, quick, before)
     known = {row["problem"] for row in rows if row["method"] == OURS}
     rows = [row for row in rows if row["problem"] in known]  # of an unfinished run, what can be compared
     if not rows:

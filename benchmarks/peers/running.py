@@ -1,4 +1,4 @@
-"""All measurements that are not there yet, in two processes that take one stream after another."""
+"""All measurements that are not there yet, in processes that take one stream after another."""
 
 import signal
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -13,7 +13,7 @@ from real import block_size, orders, prequential, reordered, takes_part
 from real_data import DATA_SETS
 from registry import METHODS
 
-from thresher._progress import Progress
+from thresher._utils.run_progress import Progress
 
 # The small ones.
 QUICK = ("Toeplitz 0.5, d = 200", "20 responses, 200 features, rank 4", "diabetes", "tecator")
@@ -25,23 +25,31 @@ POLL = 20.0
 SECONDS, OTHERS = {"Toeplitz 0.5, d = 4000": 20, "diamonds": 11, "flights": 50, "hotel": 11, "electricity": 9}, 2
 
 
-def wanted_cells(quick):
-    """(problem, method, seed, setting) of every measurement; streams in the outer loop, so that each is drawn once."""
+def wanted_cells(quick, problems=None, methods=None):
+    """(problem, method, seed, setting) of every measurement; streams in the outer loop, so that each is drawn once.
+
+    `problems` and `methods` are names, None for all; the method "ours" stands for all of ours.
+    """
     scores = tuning.read()
+
+    def takes(problem, method):
+        own = methods is not None and "ours" in methods and method.name.startswith("thresher")
+        return (problems is None or problem in problems) and (methods is None or own or method.name in methods)
+
     for problem in PROBLEMS.values():
         for seed in seeds(problem.name)[: 1 if quick else None]:
             for method in problem.methods.values():
-                if (not quick or problem.name in QUICK) and not method.real_only:
+                if (not quick or problem.name in QUICK) and takes(problem.name, method):
                     yield problem.name, method, seed, tuning.best(scores, problem, method)
     for name in DATA_SETS:
         for order in orders(name)[: 1 if quick else None]:
             for method in METHODS.values():
-                if (not quick or name in QUICK) and takes_part(method, LONG.get(name, 0)):
+                if (not quick or name in QUICK) and takes_part(method, LONG.get(name, 0)) and takes(name, method):
                     yield name, method, order, tuning.best_on(scores, name, method)
 
 
-def missing_cells(store, quick):
-    return [(name, m, *rest) for name, m, *rest in wanted_cells(quick) if store.read(name, m.name, *rest) is None]
+def missing(store, cells):
+    return [(name, m, *rest) for name, m, *rest in cells if store.read(name, m.name, *rest) is None]
 
 
 def work(cells):
@@ -49,15 +57,14 @@ def work(cells):
     return sum(SECONDS.get(name, OTHERS) for name, *_ in cells)
 
 
-def run(store, quick):
+def run(store, wanted, n_processes=2):
     """Measure what is missing; every process has one thread, and all methods on a stream run in the same process."""
-    wanted, missing = list(wanted_cells(quick)), missing_cells(store, quick)
-    left, total = missing, work(wanted)
-    streams = [list(cells) for _, cells in groupby(missing, key=lambda cell: (cell[0], cell[2]))]
+    left, total = missing(store, wanted), work(wanted)
+    streams = [list(cells) for _, cells in groupby(left, key=lambda cell: (cell[0], cell[2]))]
     # The long ones first, so that no process is left alone with one at the end.
     streams.sort(key=work, reverse=True)
     failures = []
-    pool = ProcessPoolExecutor(2, mp_context=get_context("spawn"), initializer=die_when_interrupted)
+    pool = ProcessPoolExecutor(n_processes, mp_context=get_context("spawn"), initializer=die_when_interrupted)
     with Progress(len(wanted) - len(left), len(wanted), True, total - work(left), total) as progress:
         try:
             tasks = [
@@ -69,7 +76,7 @@ def run(store, quick):
             while tasks:
                 done, tasks = wait(tasks, timeout=POLL, return_when=FIRST_COMPLETED)
                 failures += [failure for task in done for failure in task.result()]
-                still = missing_cells(store, quick)
+                still = missing(store, wanted)
                 if len(still) < len(left):
                     progress.advance(f"{len(still)} to go", work(left) - work(still), len(left) - len(still))
                 left = still

@@ -1,4 +1,4 @@
-"""Results as tables in Markdown."""
+"""Results as tables in Markdown, of at most six columns."""
 
 import json
 
@@ -8,38 +8,45 @@ from verdicts import is_ours, lost, standings
 def tables(synthetic, real):
     parts = []
     for problem in dict.fromkeys(row["problem"] for row in synthetic):
-        parts.append(f"## {problem}\n\n" + synthetic_table([r for r in synthetic if r["problem"] == problem]))
-    parts.append("## cells that are lost\n\n" + lost_table(synthetic))
-    parts.append("## real data, streaming methods\n\n" + standings_table(real))
+        rows = [r for r in synthetic if r["problem"] == problem]
+        parts.append(f"## {problem}\n\n" + error_table(rows) + "\n" + model_table(rows))
+    parts.append("## Where a baseline is better\n\n" + lost_table(synthetic))
+    parts.append("## Real data, methods that stream\n\n" + standings_table(real))
     for problem in dict.fromkeys(row["problem"] for row in real):
         parts.append(f"## {problem}\n\n" + real_table([r for r in real if r["problem"] == problem]))
     return "\n".join(parts)
 
 
-def synthetic_table(rows):
-    times = list(dict.fromkeys(row["rows"] for row in rows))
-    size = "rank" if rows[0]["rank"] != "" else "features"
-    head = ["method", *(f"error at {t:,}" for t in times), "µs per row", size, "precision", "recall", "bytes", "grows"]
-    by_method = {}
+def by_method(rows):
+    """Rows of each method in order of time; the method with the least error at the end comes first."""
+    found = {}
     for row in rows:
-        by_method.setdefault(row["method"], []).append(row)
+        found.setdefault(row["method"], []).append(row)
+    return sorted(found.values(), key=lambda found: found[-1]["squared_error"])
+
+
+def error_table(rows):
+    """Squared error at every checkpoint, and time."""
+    times = list(dict.fromkeys(row["rows"] for row in rows))
     lines = []
-    for found in sorted(by_method.values(), key=lambda found: found[-1]["squared_error"]):
+    for found in by_method(rows):
         end = found[-1]
         text = f" (+ {end['formatting_per_row']:.0f} for the text)" if end["formatting_per_row"] else ""
-        shares = ["", ""] if size == "rank" else [f"{end['precision']:.2f}", f"{end['recall']:.2f}"]
-        lines.append(
-            [
-                marked(end),
-                *(f"{row['squared_error']:.4g}" for row in found),
-                f"{end['microseconds_per_row']:.0f}{text}",
-                f"{end['rank' if size == 'rank' else 'nonzeros']:.0f}",
-                *shares,
-                f"{end['state_bytes']:,.0f}",
-                end["grows"],
-            ]
-        )
-    return markdown(head, lines)
+        errors = [f"{row['squared_error']:.4g}" for row in found]
+        lines.append([marked(end), *errors, f"{end['microseconds_per_row']:.0f}{text}"])
+    return markdown(["method", *(f"error at {t:,}" for t in times), "µs per row"], lines)
+
+
+def model_table(rows):
+    """What is kept after the last row."""
+    ranks = rows[0]["rank"] != ""
+    head = ["rank"] if ranks else ["features", "precision", "recall"]
+    lines = []
+    for *_, end in by_method(rows):
+        shares = [] if ranks else [f"{end['precision']:.2f}", f"{end['recall']:.2f}"]
+        size = f"{end['rank' if ranks else 'nonzeros']:.0f}"
+        lines.append([marked(end), size, *shares, f"{end['state_bytes']:,.0f}", end["grows"]])
+    return markdown(["method", *head, "bytes", "grows"], lines)
 
 
 def marked(row):
@@ -66,45 +73,58 @@ def real_table(rows):
 
 
 def lost_table(synthetic):
-    """One line for each problem and number of rows; rivals from the best one on, with what our error is of theirs."""
+    """One line for each problem and number of rows: the best baseline, and the best one that is faster as well."""
     problems, by_place = list(dict.fromkeys(row["problem"] for row in synthetic)), {}
     for row in sorted(lost(synthetic), key=lambda row: (problems.index(row["problem"]), row["rows"])):
         by_place.setdefault((row["problem"], row["rows"]), []).append(row)
     lines = []
-    for (problem, n_rows), rivals in by_place.items():
-        rivals = sorted(rivals, key=lambda row: row["error"])
-        names = [
-            f"{marked(row)} {row['our_error'] / row['error']:.2f}"
-            + (" and faster" if row["also_faster"] == "yes" else "")
-            for row in rivals
-        ]
-        lines.append([problem, f"{n_rows:,}", f"{rivals[0]['our_error']:.4g}", "; ".join(names)])
-    return markdown(["problem", "rows", "our error", "rivals: our error over theirs"], lines)
+    for (problem, n_rows), baselines in by_place.items():
+        baselines = sorted(baselines, key=lambda row: row["error"])
+        faster = [row for row in baselines if row["also_faster"] == "yes"]
+        best = [f"{marked(row)} {row['our_error'] / row['error']:.2f}" for row in (baselines[0], *faster[:1])]
+        lines.append(
+            [
+                problem,
+                f"{n_rows:,}",
+                f"{baselines[0]['our_error']:.4g}",
+                best[0],
+                best[1] if faster else "none",
+                len(baselines),
+            ]
+        )
+    head = ["problem", "rows", "our error", "best: our error over its", "best of those also faster", "baselines ahead"]
+    return markdown(head, lines)
 
 
 def standings_table(real):
-    head = ["set", "ours: R2", "features", "best peer", "R2", "features", "smallest within 0.02", "R2", "features"]
-    head += ["ours, every feature: R2", "features"]
+    head = ["set", "ours", "ours, cv", "ours, Algorithm 1", "best baseline", "smallest baseline within 0.02"]
+    others = {(row["problem"], row["method"]): row for row in real}
+
+    def own(problem, method):
+        row = others.get((problem, f"thresher, {method}"))
+        return "" if row is None else scored(row["r2"], row["nonzeros"])
+
     return markdown(
         head,
         [
             [
                 row["problem"],
-                f"{row['r2']:.4f}",
-                f"{row['features']:.0f}",
-                row["best_peer"],
-                f"{row['best_r2']:.4f}",
-                f"{row['best_features']:.0f}",
-                *(
-                    [row["smallest_near"], f"{row['smallest_r2']:.4f}", f"{row['smallest_features']:.0f}"]
-                    if row["smallest_near"]
-                    else ["none", "", ""]
-                ),
-                *([f"{row['lavish_r2']:.4f}", f"{row['lavish_features']:.0f}"] if row["lavish_r2"] else ["", ""]),
+                scored(row["r2"], row["features"]),
+                own(row["problem"], "cv"),
+                own(row["problem"], "Algorithm 1"),
+                f"{row['best_peer']} {scored(row['best_r2'], row['best_features'])}",
+                f"{row['smallest_near']} {scored(row['smallest_r2'], row['smallest_features'])}"
+                if row["smallest_near"]
+                else "none",
             ]
             for row in standings(real)
         ],
     )
+
+
+def scored(r2, features):
+    """R2, and features in parentheses."""
+    return f"{r2:.3f} ({features:.0f})"
 
 
 def markdown(head, lines):

@@ -1,11 +1,9 @@
-"""Who wins: rivals that dominate, cells that are lost, and how things stand on real data."""
+"""Who wins: baselines that dominate, cells that are lost, and how things stand on real data."""
 
-from methods import ours
+OURS = "thresher"
 
-OURS, LAVISH = ours.METHODS[0].name, ours.METHODS[3].name
-
-# A rival is listed if its error is lower by more than this share, or if it is faster and its error lower by more than
-# this other share: less is the rounding of two ways to the same least squares.
+# A baseline is listed if its error is lower by more than MARGIN, or if it is faster and its error lower by more than
+# SAME: less is the rounding of two ways to the same least squares.
 MARGIN, SAME = 0.10, 0.001
 # Differences of R2 up to this count as small.
 NEAR = 0.02
@@ -16,7 +14,7 @@ def is_ours(row):
 
 
 def dominating(rows, n_last=2):
-    """Every rival that is better than our default in both error and time, at one of the last checkpoints."""
+    """Every baseline that is better than our default in both error and time, at one of the last checkpoints."""
     ours = {(r["problem"], r["rows"]): r for r in rows if r["method"] == OURS}
     at = {problem: sorted(t for p, t in ours if p == problem)[-n_last:] for problem, _ in ours}
     return [
@@ -30,7 +28,7 @@ def dominating(rows, n_last=2):
 
 
 def lost(rows):
-    """Every synthetic cell in which a rival's error is lower by more than the margin, or error and time are both."""
+    """Every synthetic cell in which a baseline's error is lower by more than the margin, or error and time are both."""
     ours = {(r["problem"], r["rows"]): r for r in rows if r["method"] == OURS}
     for row in rows:
         own = ours[row["problem"], row["rows"]]
@@ -54,8 +52,7 @@ def lost(rows):
 def standings(real):
     """For each real data set: ours, the best streaming peer, and the smallest model of a peer nearly as good.
 
-    Peers that refit are no streaming peers. Nearly as good is within NEAR of the best of all, ours included. Lavish is
-    ours when it keeps every feature that it finds.
+    Peers that refit are no streaming peers. Nearly as good is within NEAR of the best of all, ours included.
     """
     for problem in dict.fromkeys(row["problem"] for row in real):
         found = [row for row in real if row["problem"] == problem and row["estimates"] != "checkpoint"]
@@ -63,7 +60,6 @@ def standings(real):
         peers = [row for row in found if not is_ours(row)]
         if not peers:  # not measured yet
             continue
-        lavish = next((row for row in found if row["method"] == LAVISH), None)
         best = max(peers, key=lambda row: row["r2"])
         near = [row for row in peers if row["r2"] >= max(best["r2"], own["r2"]) - NEAR]
         smallest = min(near, key=lambda row: row["nonzeros"]) if near else None
@@ -78,6 +74,4 @@ def standings(real):
             "smallest_near": smallest["method"] if smallest else "",
             "smallest_r2": smallest["r2"] if smallest else "",
             "smallest_features": smallest["nonzeros"] if smallest else "",
-            "lavish_r2": lavish["r2"] if lavish else "",
-            "lavish_features": lavish["nonzeros"] if lavish else "",
         }

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 from thresher._version import __version__
 
 if TYPE_CHECKING:
-    from thresher.checkpoint import load
     from thresher.estimators.low_rank_regressor import LowRankRegressor
     from thresher.estimators.matrix_completer import MatrixCompleter
+    from thresher.estimators.online_hard_thresholding import OnlineHardThresholding
     from thresher.estimators.reduced_rank_regressor import ReducedRankRegressor
     from thresher.estimators.sparse_regressor import SparseRegressor
+    from thresher.io.checkpoint import load
+    from thresher.selection.cross_validation import CrossValidation
     from thresher.selection.ebic import Ebic
-    from thresher.selection.edge import Edge
-    from thresher.selection.folds import Folds
-    from thresher.selection.prequential import Prequential
+    from thresher.selection.noise_edge import NoiseEdge
     from thresher.sparsity.cardinality import Cardinality
     from thresher.sparsity.groups import Groups
     from thresher.sparsity.rank import Rank
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 _HOMES = {
     "Cardinality": "thresher.sparsity.cardinality",
     "Ebic": "thresher.selection.ebic",
-    "Edge": "thresher.selection.edge",
+    "NoiseEdge": "thresher.selection.noise_edge",
     "Entries": "thresher.summaries.entries",
-    "Folds": "thresher.selection.folds",
+    "CrossValidation": "thresher.selection.cross_validation",
     "Gram": "thresher.summaries.gram",
     "Groups": "thresher.sparsity.groups",
     "LowRankRegressor": "thresher.estimators.low_rank_regressor",
     "MatrixCompleter": "thresher.estimators.matrix_completer",
     "MultiResponse": "thresher.summaries.multiresponse",
-    "Prequential": "thresher.selection.prequential",
+    "OnlineHardThresholding": "thresher.estimators.online_hard_thresholding",
     "Rank": "thresher.sparsity.rank",
     "ReducedRankRegressor": "thresher.estimators.reduced_rank_regressor",
     "SparseRegressor": "thresher.estimators.sparse_regressor",
-    "load": "thresher.checkpoint",
+    "load": "thresher.io.checkpoint",
 }
 
 __all__ = [
     "Cardinality",
+    "CrossValidation",
     "Ebic",
-    "Edge",
     "Entries",
-    "Folds",
     "Gram",
     "Groups",
     "LowRankRegressor",
     "MatrixCompleter",
     "MultiResponse",
-    "Prequential",
+    "NoiseEdge",
+    "OnlineHardThresholding",
     "Rank",
     "ReducedRankRegressor",
     "SparseRegressor",

@@ -7,7 +7,7 @@ BLOCK = 100
 
 
 class Sgd(Learner):
-    """`SGDRegressor.partial_fit`: one step per row. The account of the L1 penalty begins anew with every call."""
+    """`SGDRegressor.partial_fit`: one step per row. Every call restarts its account of the L1 penalty."""
 
     def __init__(self, block, penalty, alpha, eta0, power_t):
         self.block = block

@@ -1,6 +1,6 @@
 """Vowpal Wabbit from Python: its default online rule with --l1, and --ftrl with --l1."""
 
-import time
+from time import process_time
 
 import numpy as np
 from learner import Learner, Method, standardised
@@ -18,9 +18,9 @@ class Vowpal(Learner):
 
     def learn(self, X, y):
         for row, response in zip(X.tolist(), y.tolist(), strict=True):
-            start = time.perf_counter()
+            start = process_time()
             line = f"{response:.9g} {self.pattern % tuple(row)}"
-            self.seconds_formatting += time.perf_counter() - start
+            self.seconds_formatting += process_time() - start
             self.model.learn(line)
 
     def estimate(self):
@@ -29,9 +29,9 @@ class Vowpal(Learner):
         self.coef = np.array([self.model.predict(f"| {j}:{SHORT}") for j in range(self.d)]) / SHORT
 
     def predict(self, X):
-        start = time.perf_counter()
+        start = process_time()
         lines = [self.pattern % tuple(row) for row in X.tolist()]
-        self.seconds_formatting += time.perf_counter() - start
+        self.seconds_formatting += process_time() - start
         return np.array([self.model.predict(line) for line in lines])
 
     def state_bytes(self):

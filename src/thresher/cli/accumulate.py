@@ -11,7 +11,7 @@ PANEL = "Shards"
 HELP = """Summarise rows, to be merged with other summaries and fitted later.
 
 A summary is as large as the square of the number of columns, however many rows there are. Shards may be
-summarised apart, on any machines; merging their summaries and fitting gives what one pass over all rows
+summarised separately, on any machines; merging their summaries and fitting gives what one pass over all rows
 gives. Levels of categories must be the same in all shards: give them with [bold]--categories[/bold].
 
 Example: [bold]thresher accumulate shard1.parquet --target y -o part1.summary[/bold]
@@ -50,7 +50,7 @@ def command(
     from thresher.cli.begin import begin  # heavy, and not needed for help
     from thresher.cli.feeding import feed
     from thresher.cli.result import print_account
-    from thresher.ingest import Ingest
+    from thresher.io.ingest import Ingest
     from thresher.summaries.gram import Gram
 
     opened = options.opened(source, format, delimiter, no_header)

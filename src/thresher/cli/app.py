@@ -9,16 +9,16 @@ from typing import Any
 import typer
 
 from thresher._version import __version__
-from thresher.checkpoint import CheckpointError
-from thresher.cli import accumulate, bench, demo, diagnose, fit, merge, predict, reproduce, show
+from thresher.cli import accumulate, bench, demo, diagnose, fit, merge, predict, show
 from thresher.cli.errors import BAD_MODEL, BAD_SOURCE, NO_ROOM, UNEXPECTED, USAGE, InterruptedRunError, OptionsError
-from thresher.streams.errors import SourceError
+from thresher.io.checkpoint import CheckpointError
+from thresher.io.sources.source_error import SourceError
 
 ABOUT = """Sparse linear models of rows that stream in from files and pipes.
 
 [bold]thresher fit data.parquet --target y --model m.thresher[/bold] reads the rows once, keeps the model in
 m.thresher, and shows which columns matter. It can be stopped at any moment: the same command with
-[bold]--resume[/bold] goes on at the right row.
+[bold]--resume[/bold] continues at the right row.
 
 Exit status: 0 done, 1 something unexpected, 2 wrong options, 3 rows that cannot be read or used, or have
 changed, 4 a model file that cannot be used, 5 no room to write, 130 or 143 interrupted, with everything
@@ -48,14 +48,11 @@ def _all(
 ) -> None: ...
 
 
-for module in (fit, predict, show, diagnose, accumulate, merge, demo, bench, reproduce):
-    foreign = module is reproduce  # has a parser of its own
+for module in (fit, predict, show, diagnose, accumulate, merge, demo, bench):
     app.command(
         module.__name__.rpartition(".")[2],
         help=flowing(module.HELP),
         rich_help_panel=module.PANEL,
-        add_help_option=not foreign,
-        context_settings={"allow_extra_args": foreign, "ignore_unknown_options": foreign},
     )(module.command)
 
 
@@ -80,9 +77,7 @@ def run(arguments: list[str]) -> int:
         status, message = _explained(error)
         print(message, file=sys.stderr)
         return status
-    except SystemExit as end:  # a parser of its own had something to say
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
-    if result == 130 and "reproduce" not in arguments[:1]:  # typer says nothing
+    if result == 130:  # typer says nothing
         print("Interrupted.", file=sys.stderr)
     return result if isinstance(result, int) else 0
 

@@ -1,4 +1,4 @@
-"""Begin a run, or go on with one."""
+"""Begin a run, or continue one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,12 +6,12 @@ from typing import Any
 
 import typer
 
-from thresher._encoding import HEAD, MAGIC
-from thresher.checkpoint import CheckpointError
 from thresher.cli.errors import OptionsError
-from thresher.ingest import Ingest
-from thresher.streams.columns import Columns
-from thresher.streams.source import Source
+from thresher.io.checkpoint import CheckpointError
+from thresher.io.encoding import HEAD, MAGIC
+from thresher.io.ingest import Ingest
+from thresher.io.sources.columns import Columns
+from thresher.io.sources.source import Source
 
 
 def is_checkpoint(path: str) -> bool:
@@ -40,11 +40,11 @@ def begin(
     kind: type,
     fresh: Callable[[Columns], Ingest],
 ) -> Ingest:
-    """A run from the first row on, or from the file if there is one and it is wanted."""
+    """A run from the first row on, or from the file if there is one and --resume was given."""
     if resume and overwrite:
-        raise OptionsError("--resume goes on with the file and --overwrite begins anew; give one of them.")
+        raise OptionsError("--resume continues the file and --overwrite starts over; give one of them.")
     if resume and path is None:
-        raise OptionsError("--resume needs the file to go on with.")
+        raise OptionsError("--resume needs the file to continue.")
     if path is not None:
         _check_path(path, source)
     there = path is not None and (path.exists() or path.with_name(f"{path.name}.1").exists())
@@ -52,14 +52,16 @@ def begin(
         assert path is not None
         ingest = Ingest.load(path)
         if not isinstance(ingest.learner, kind):
-            raise CheckpointError(f"{path} holds a {type(ingest.learner).__name__}, and a {kind.__name__} is needed.")
+            raise CheckpointError(
+                f"{path} holds a {type(ingest.learner).__name__}; fit continues models, and accumulate summaries."
+            )
         if ingest.place.n_rows and not ingest.place.digest:
-            raise CheckpointError(f"{path} was made from summaries, so there is no place in a source to go on from.")
+            raise CheckpointError(f"{path} was made from summaries, so there is no row of a source to continue from.")
         _check_unchanged(context, settings, ingest.settings, path)
         ingest.columns.check(source)
         return ingest
     if there and not overwrite:
-        raise OptionsError(f"{path} exists; --resume goes on with it, --overwrite begins anew.")
+        raise OptionsError(f"{path} exists; --resume continues it, --overwrite starts over.")
     if settings["target"] is None:
         raise OptionsError(f"--target is missing: which of {', '.join(source.columns[:12])} ... is the response?")
     return fresh(
@@ -100,11 +102,11 @@ def _categories(values: list[str], source: Source) -> dict[str, tuple[str, ...] 
 
 
 def _check_unchanged(context: typer.Context, now: dict[str, Any], then: dict[str, Any], path: Path) -> None:
-    """Options may be left out when going on, not changed."""
+    """Raise if an option was changed: those of the first run hold, and may be left out."""
     for name in sorted(explicit(context) & then.keys()):
         if now[name] != then[name]:
             option = f"--{name.replace('_', '-')}"
             raise OptionsError(
-                f"{path} was begun with another {option} ({then[name]!r}, not {now[name]!r}); leave it out, or begin "
-                "anew with --overwrite."
+                f"{path} was begun with another {option} ({then[name]!r}, not {now[name]!r}); leave it out, or start "
+                "over with --overwrite."
             )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from thresher._progress import Progress
+from thresher._utils.run_progress import Progress
 from thresher.cli import options
 from thresher.cli.options import QUIET
 
@@ -28,7 +28,7 @@ def command(
     quiet: QUIET = False,
 ) -> None:
     """Measure."""
-    from thresher.speed import measure
+    from thresher.cli.speed import measure
 
     found = []
     with Progress(0, len(features), wanted=None if not quiet else False) as progress:

@@ -1,4 +1,4 @@
-"""Sparse regression on rows whose truth is known, live."""
+"""The default and the paper's algorithm on rows whose truth is known, live."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from thresher.estimators.sparse_regressor import SparseRegressor
-from thresher.streams.synthetic import SparseLinearStream
+from thresher.io.sources.synthetic import SparseLinearStream
 
 N_ROWS, N_FEATURES, N_ACTIVE, BLOCK = 10_000, 1000, 15, 100
 HEADS: tuple[tuple[str, Literal["left", "right"]], ...] = (
@@ -21,12 +21,23 @@ HEADS: tuple[tuple[str, Literal["left", "right"]], ...] = (
 )
 
 
+# Row counts at which the errors of both are compared.
+COUNTS = (1000, 3000, 10_000)
+
+
+def _stream() -> SparseLinearStream:
+    return SparseLinearStream(N_FEATURES, N_ACTIVE, signal=0.2, noise=1.0, seed=7)
+
+
 def demonstrate(plot: Path) -> None:
-    """Stream the rows, then show the support and draw the picture."""
+    """Stream the rows, then show the support and draw the picture; the paper's algorithm on the same rows."""
     console = Console()
-    stream = SparseLinearStream(N_FEATURES, N_ACTIVE, signal=0.2, noise=1.0, seed=7)
+    stream = _stream()
     model, history = _run(stream, console)
     console.print(_support_table(model, stream.coef))
+    with console.status("the paper's algorithm on the same rows; it is compiled the first time ..."):
+        table = _error_table(history)
+    console.print(table)
     found = np.count_nonzero((stream.coef != 0) & (model.coef_ != 0))
     _draw(model, stream.coef, history, plot)
     console.print(f"{found} of {N_ACTIVE} active features found; plot written to {plot}")
@@ -36,8 +47,6 @@ def _run(stream: SparseLinearStream, console: Console) -> tuple[SparseRegressor,
     """Stream the rows; returns the model and the error after each block."""
     model, busy = SparseRegressor(), 0.0
     history: list[tuple[int, float]] = []
-    with console.status("compiling (only the first time on a machine) ..."):
-        SparseRegressor().partial_fit(np.tile(np.eye(5), (20, 1)), np.arange(100.0))
     columns = (
         TextColumn("streaming"),
         BarColumn(),
@@ -60,6 +69,23 @@ def _run(stream: SparseLinearStream, console: Console) -> tuple[SparseRegressor,
                     f"squared error {error:.4f}"
                 )
     return model, np.array(history)
+
+
+def _error_table(history: Any) -> Table:
+    """Squared errors of the default and of Algorithm 1 in the paper's setting, on the same rows."""
+    from thresher.estimators.online_hard_thresholding import OnlineHardThresholding  # compiles
+
+    stream, start = _stream(), 0
+    paper = OnlineHardThresholding(50, n_steps=5, step_size=0.001, n_warmup=100)
+    table = Table(title="squared error of the coefficients")
+    for name in ("rows", "SparseRegressor()", "OnlineHardThresholding(50, ...)"):
+        table.add_column(name, justify="right")
+    for count in COUNTS:
+        paper.partial_fit(*stream.draw(count - start))
+        start = count
+        default = float(history[history[:, 0] == count, 1][0])
+        table.add_row(f"{count:,}", f"{default:.4f}", f"{((paper.coef_ - stream.coef) ** 2).sum():.4f}")
+    return table
 
 
 def _support_table(model: SparseRegressor, truth: Any) -> Table:

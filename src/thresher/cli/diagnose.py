@@ -19,12 +19,12 @@ def command(
     json: options.JSON = False,
 ) -> None:
     """Diagnose."""
-    from thresher.checkpoint import CheckpointError, load  # heavy, and not needed for help
     from thresher.cli.result import to_json
-    from thresher.estimators.sparse_regressor import SparseRegressor
+    from thresher.estimators._linear import SummaryLinear
+    from thresher.io.checkpoint import CheckpointError, load  # heavy, and not needed for help
 
     learner = load(model)
-    if not isinstance(learner, SparseRegressor) or not hasattr(learner, "coef_"):
+    if not isinstance(learner, SummaryLinear) or not hasattr(learner, "summary_"):
         raise CheckpointError(f"{model} holds a {type(learner).__name__}, and a fitted sparse model is needed.")
     diagnosis = learner.diagnose()
     print(to_json(diagnosis.to_dict()) if json else diagnosis)

@@ -4,7 +4,7 @@ UNEXPECTED, USAGE, BAD_SOURCE, BAD_MODEL, NO_ROOM = 1, 2, 3, 4, 5
 
 
 class OptionsError(Exception):
-    """Options that do not go together, or not with the file at hand."""
+    """Options that do not go together, or not with the file."""
 
 
 class InterruptedRunError(Exception):

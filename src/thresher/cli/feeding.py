@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from thresher._locks import lock
+from thresher._utils.locks import lock
 from thresher.cli.errors import InterruptedRunError, OptionsError
 from thresher.cli.live import Live
 from thresher.cli.stopping import Stopping
-from thresher.ingest import Ingest
-from thresher.streams.ahead import Ahead, NothingYetError
-from thresher.streams.batches import Batches
-from thresher.streams.errors import ChangedSourceError, SourceError
-from thresher.streams.source import Source
+from thresher.io.ingest import Ingest
+from thresher.io.sources.batches import Batches
+from thresher.io.sources.prefetcher import NothingYetError, Prefetcher
+from thresher.io.sources.source import Source
+from thresher.io.sources.source_error import ChangedSourceError, SourceError
 
 # Seconds after which rows of a slow stream are kept even if there are few of them.
 SOON = 10.0
@@ -34,7 +34,7 @@ def alone(path: Path) -> Iterator[None]:
             beside.unlink(missing_ok=True)
 
 
-class Keeper:
+class Checkpointer:
     """Writes the file when it is time to, if there is one."""
 
     def __init__(self, ingest: Ingest, path: Path | None, every: int, keep: int) -> None:
@@ -63,18 +63,18 @@ class Keeper:
 def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every: int, keep: int, live: bool) -> None:
     """Absorb what is left of the source, then let the learner finish, and keep it."""
     batches = Batches(source, ingest.columns, missing, ingest.place, path is not None, every)  # type: ignore[arg-type]
-    keeper = Keeper(ingest, path, every, keep)
+    checkpointer = Checkpointer(ingest, path, every, keep)
     with ExitStack() as stack:
         if path is not None:
             stack.enter_context(alone(path))
         stop = stack.enter_context(Stopping())
         line = stack.enter_context(Live(source, ingest.place.n_rows, live))
-        ahead = stack.enter_context(Ahead(batches))
+        ahead = stack.enter_context(Prefetcher(batches))
         while not stop.signal:
             try:
                 batch = ahead.get(0.1)
             except NothingYetError:
-                keeper.keep_if_due()
+                checkpointer.keep_if_due()
                 line.show(ingest.place.n_rows, *_remarks(ingest), n_again=batches.n_again)
                 continue
             except StopIteration:
@@ -82,17 +82,15 @@ def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every:
             except ChangedSourceError:
                 raise
             except SourceError as error:
-                raise _with_what_is_kept(error, ingest, keeper, path) from error
-            if ingest.place.n_rows == 0:
-                line.say("compiling, the first time on a machine takes a minute ...")
+                raise _with_what_is_kept(error, ingest, checkpointer, path) from error
             ingest.absorb(batch)
-            keeper.keep_if_due()
+            checkpointer.keep_if_due()
             line.show(ingest.place.n_rows, *_remarks(ingest), n_again=batches.n_again)
         if stop.signal:
-            keeper.keep()
+            checkpointer.keep()
             n_rows = ingest.place.n_rows
-            told = f"Interrupted after {n_rows:,} rows"
-            told += f", which {path} holds. The same command with --resume goes on." if path else "; nothing was kept."
+            kept = f", which {path} holds. The same command with --resume continues." if path else "; nothing was kept."
+            told = f"Interrupted after {n_rows:,} rows{kept}"
             raise InterruptedRunError(told, stop.signal)
         if ingest.place.n_rows == 0:
             raise SourceError(f"{source.name} has no rows.")
@@ -100,24 +98,25 @@ def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every:
             raise SourceError(f"{source.name} has no row without missing values.")
         if getattr(ingest.learner, "summary_", ingest.learner).weight == 0.0:
             raise SourceError(f"{source.name} has no row with a positive weight.")
-        line.say("settling ...")
         ingest.finish()
-        keeper.keep()
+        checkpointer.keep()
 
 
 def _remarks(ingest: Ingest) -> list[str]:
     """How many features are kept, and how well rows were predicted before they were seen."""
     remarks = []
-    if hasattr(ingest.learner, "coef_"):
+    if hasattr(ingest.learner, "summary_"):
         remarks.append(f"{len(ingest.learner.support_)} features")
-    if (r2 := ingest.foresight.r2) is not None:
-        remarks.append(f"R2 {r2:.4f} on rows to come")
+    if (r2 := ingest.validation.r2) is not None:
+        remarks.append(f"R2 {r2:.4f} on new rows")
     return remarks
 
 
-def _with_what_is_kept(error: SourceError, ingest: Ingest, keeper: Keeper, path: Path | None) -> SourceError:
+def _with_what_is_kept(
+    error: SourceError, ingest: Ingest, checkpointer: Checkpointer, path: Path | None
+) -> SourceError:
     """Keep the good rows before the bad ones, and say so."""
     if path is None or ingest.place.n_rows == 0:
         return error
-    keeper.keep()
-    return SourceError(f"{error} The {ingest.place.n_rows:,} rows before are kept in {path}; mend it and use --resume.")
+    checkpointer.keep()
+    return SourceError(f"{error} The {ingest.place.n_rows:,} rows before are kept in {path}; fix it and use --resume.")

@@ -9,6 +9,9 @@ from thresher.cli import options
 from thresher.cli.errors import OptionsError
 
 PANEL = "Models"
+METHODS = ("sparse", "oht")
+# Options that only --method oht has.
+OF_OHT = ("n_steps", "step_size", "n_warmup", "round_size", "rule", "standardize")
 HELP = """Fit a sparse linear model to rows, in one pass and in memory that does not grow.
 
 At the end the selected columns are shown with their coefficients, their sizes in standard deviations and 95 %
@@ -16,6 +19,8 @@ confidence intervals. With [bold]--model[/bold], the model and the exact place i
 file, so that the run may be killed at any moment.
 
 Example: [bold]thresher fit 'data/*.parquet' --target price --drop id --model price.thresher --resume[/bold]
+
+Example: [bold]thresher fit data.csv -t y --method oht --sparsity 50 --n-steps 5 --step-size 0.001 --n-warmup 100[/bold]
 
 Example: [bold]zcat log.csv.gz | thresher fit - --target latency --missing skip[/bold]
 """
@@ -26,33 +31,41 @@ def command(
     source: options.SOURCE,
     target: options.TARGET = None,
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Where to keep the model.")] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(METHODS), help="sparse: SparseRegressor. oht: OnlineHardThresholding, the paper's."
+        ),
+    ] = "sparse",
     sparsity: Annotated[
         str, typer.Option(metavar="auto|N", help="How many columns to select at most; auto chooses.")
     ] = "auto",
     selection: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|ebic|folds|prequential",
-            help="How auto chooses. By itself: cross-validation up to 2000 rows (and 1000 columns), an information "
-            "criterion beyond.",
-        ),
-    ] = "auto",
+        str | None,
+        typer.Option(metavar="ebic|cv", help="How auto chooses: an information criterion, cross-validation."),
+    ] = None,
     features: options.FEATURES = None,
     drop: options.DROP = None,
     weight: options.WEIGHT = None,
     categories: options.CATEGORIES = None,
     groups: Annotated[bool, typer.Option("--groups", help="Select the levels of a category together.")] = False,
     missing: options.MISSING = "error",
-    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="The model goes through the origin.")] = False,
-    no_standardize: Annotated[
-        bool, typer.Option("--no-standardize", help="Compare columns in their own units.")
-    ] = False,
-    round_size: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="ROWS", help="Rows per round; otherwise 100, from row 1000 on 1000, and one with --follow."
-        ),
+    intercept: Annotated[
+        bool | None,
+        typer.Option("--intercept/--no-intercept", help="Whether the model has one; sparse does, oht does not."),
     ] = None,
+    n_steps: Annotated[int | None, typer.Option(min=1, metavar="K", help="oht: steps per round.")] = None,
+    step_size: Annotated[
+        str | None, typer.Option(metavar="auto|ETA", help="oht: length of a step; auto certifies each.")
+    ] = None,
+    n_warmup: Annotated[
+        int | None, typer.Option(min=0, metavar="ROWS", help="oht: rows before the first round.")
+    ] = None,
+    round_size: Annotated[int | None, typer.Option(min=1, metavar="ROWS", help="oht: rows per round.")] = None,
+    rule: Annotated[
+        str | None, typer.Option(metavar="hard|pursuit|reciprocal", help="oht: how the estimate moves.")
+    ] = None,
+    standardize: Annotated[bool, typer.Option("--standardize", help="oht: steps in units of column scales.")] = False,
     follow: Annotated[
         bool,
         typer.Option(
@@ -74,29 +87,30 @@ def command(
     """Fit."""
     settings: dict[str, Any] = {
         "target": target,
+        "method": method,
         "sparsity": sparsity,
-        "selection": _selection(selection),
+        "selection": selection,
         "features": features or [],
         "drop": drop or [],
         "weight": weight or None,
         "categories": categories or [],
         "groups": groups,
         "missing": options.checked_policy(missing),
-        "no_intercept": no_intercept,
-        "no_standardize": no_standardize,
+        "intercept": intercept,
+        "n_steps": n_steps,
+        "step_size": step_size,
+        "n_warmup": n_warmup,
         "round_size": round_size,
+        "rule": rule,
+        "standardize": standardize,
         "follow": follow,
     }
-    parameters: dict[str, Any] = {
-        "sparsity": _sparsity(sparsity),
-        "fit_intercept": not no_intercept,
-        "standardize": not no_standardize,
-    }
+    parameters = _parameters(settings)
     from thresher.cli.fitting import fit_source, fit_summary, is_checkpoint  # heavy, and not needed for help
     from thresher.cli.result import print_result
 
     if is_checkpoint(source):
-        ingest = fit_summary(context, source, parameters, groups, model, overwrite)
+        ingest = fit_summary(context, source, method, parameters, groups, model, overwrite)
     else:
         opened = options.opened(source, format, delimiter, no_header, follow)
         ingest = fit_source(
@@ -105,10 +119,43 @@ def command(
     print_result(ingest, model, json)
 
 
-def _selection(text: str) -> str:
-    if text not in ("auto", "ebic", "folds", "prequential"):
-        raise OptionsError(f"--selection {text}: use auto, ebic, folds or prequential.")
-    return text
+def _parameters(settings: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of the estimator that options set; its own defaults hold for the others."""
+    method = settings["method"]
+    if method not in METHODS:
+        raise OptionsError(f"--method {method}: use {' or '.join(METHODS)}.")
+    foreign = OF_OHT if method == "sparse" else ("selection",)
+    for name in foreign:
+        if settings[name] is not None and settings[name] is not False:
+            raise OptionsError(f"--{name.replace('_', '-')} does not go with --method {method}; leave it out.")
+    if settings["selection"] not in (None, "ebic", "cv"):
+        raise OptionsError(f"--selection {settings['selection']}: use ebic or cv.")
+    if settings["rule"] not in (None, "hard", "pursuit", "reciprocal"):
+        raise OptionsError(f"--rule {settings['rule']}: use hard, pursuit or reciprocal.")
+    parameters = {
+        "sparsity": _sparsity(settings["sparsity"]),
+        "fit_intercept": settings["intercept"],
+        "selection": settings["selection"],
+        "n_steps": settings["n_steps"],
+        "step_size": _step_size(settings["step_size"]),
+        "n_warmup": settings["n_warmup"],
+        "round_size": settings["round_size"],
+        "rule": settings["rule"],
+        "standardize": settings["standardize"] or None,
+    }
+    return {name: value for name, value in parameters.items() if value is not None}
+
+
+def _step_size(text: str | None) -> float | str | None:
+    if text is None or text == "auto":
+        return text
+    try:
+        step = float(text)
+    except ValueError:
+        step = 0.0
+    if not 0.0 < step < float("inf"):
+        raise OptionsError(f"--step-size {text}: use auto or a positive number.")
+    return step
 
 
 def _sparsity(text: str) -> int | str:

@@ -6,24 +6,20 @@ from typing import Any
 import numpy as np
 import typer
 
-from thresher.checkpoint import CheckpointError
 from thresher.cli.begin import begin, explicit, is_checkpoint
 from thresher.cli.errors import OptionsError
 from thresher.cli.feeding import feed
-from thresher.estimators.sparse_regressor import SparseRegressor
-from thresher.ingest import LATE, Ingest
-from thresher.selection.ebic import Ebic
-from thresher.selection.folds import Folds
-from thresher.streams.batches import Place
-from thresher.streams.columns import Columns
-from thresher.streams.source import Source
+from thresher.estimators._linear import SummaryLinear
+from thresher.io.checkpoint import CheckpointError
+from thresher.io.ingest import Ingest
+from thresher.io.sources.batches import Place
+from thresher.io.sources.columns import Columns
+from thresher.io.sources.source import Source
 from thresher.summaries.gram import Gram
 
 # Options that make no difference any more once rows are summarised.
 OF_ROWS = {"selection", "target", "features", "drop", "weight", "categories", "missing", "follow", "resume"}
-OF_ROWS |= {"round_size", "checkpoint_every", "keep", "format", "delimiter", "no_header"}
-# Folds are let go after 2000 rows; until then they take as much memory as five models.
-MOST_COLUMNS = 1000
+OF_ROWS |= {"n_warmup", "round_size", "checkpoint_every", "keep", "format", "delimiter", "no_header"}
 
 __all__ = ["fit_source", "fit_summary", "is_checkpoint"]
 
@@ -43,30 +39,29 @@ def fit_source(
     """A model from the rows of a source, from the first on or from where it was left."""
 
     def fresh(columns: Columns) -> Ingest:
-        rounds, follow = settings["round_size"], settings["follow"]
-        learner = SparseRegressor(
-            **parameters,
-            round_size=rounds or (1 if follow else LATE),
-            groups=columns.groups if settings["groups"] else None,
-            selection=_selection(settings["selection"], len(columns.names)),
-        )
-        return Ingest(learner, columns, settings, looks=rounds is None and not follow)
+        groups = columns.groups if settings["groups"] else None
+        return Ingest(estimator(settings["method"])(**parameters, groups=groups), columns, settings)
 
-    ingest = begin(context, source, settings, model, resume, overwrite, SparseRegressor, fresh)
+    ingest = begin(context, source, settings, model, resume, overwrite, SummaryLinear, fresh)
     feed(ingest, source, ingest.settings["missing"], model, every, keep, live)
     return ingest
 
 
-def _selection(name: str, n_columns: int) -> Any:
-    """While rows are few, cross-validation predicts better than a criterion; folds cost some Grams more."""
-    if name != "auto":
-        return name
-    return Folds(afterwards=Ebic()) if n_columns <= MOST_COLUMNS else Ebic()
+def estimator(method: str) -> type[SummaryLinear]:
+    """The class behind --method; imported when it is needed, for one of them compiles."""
+    if method == "oht":
+        from thresher.estimators.online_hard_thresholding import OnlineHardThresholding
+
+        return OnlineHardThresholding
+    from thresher.estimators.sparse_regressor import SparseRegressor
+
+    return SparseRegressor
 
 
 def fit_summary(
     context: typer.Context,
     source: str,
+    method: str,
     parameters: dict[str, Any],
     groups: bool,
     model: Path | None,
@@ -76,16 +71,18 @@ def fit_summary(
     if unfit := explicit(context) & OF_ROWS:
         option = f"--{sorted(unfit)[0].replace('_', '-')}"
         raise OptionsError(f"{source} is a summary, so the rows are gone: {option} cannot be given now.")
+    if method == "oht" and parameters["sparsity"] == "auto":
+        raise OptionsError(f"{source} is a summary, and choosing the size needs the rows: give --sparsity N.")
     if model is not None and model.exists() and not overwrite:
         raise OptionsError(f"{model} exists; --overwrite replaces it.")
     part = Ingest.load(source)
     if not isinstance(part.learner, Gram):
         raise CheckpointError(
-            f"{source} holds a {type(part.learner).__name__}, not a summary; to go on with it, use --model {source}."
+            f"{source} holds a {type(part.learner).__name__}, not a summary; --model {source} --resume continues it."
         )
     if not part.finished:
         raise CheckpointError(f"{source} is not finished; run its accumulate again with --resume first.")
-    learner = SparseRegressor(**parameters, round_size=LATE, groups=part.columns.groups if groups else None)
+    learner: Any = estimator(method)(**parameters, groups=part.columns.groups if groups else None)
     learner.fit_summary(part.learner)
     learner.feature_names_in_ = np.array(part.columns.names, object)
     part.learner, part.place = learner, Place(part.place.n_rows, "")

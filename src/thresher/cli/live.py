@@ -4,8 +4,8 @@ import sys
 import time
 from typing import Any, Self
 
-from thresher._progress import duration
-from thresher.streams.source import Source
+from thresher._utils.run_progress import duration
+from thresher.io.sources.source import Source
 
 # Seconds between lines where they are not overwritten, and before the first.
 BETWEEN, BEFORE = 10.0, 2.0

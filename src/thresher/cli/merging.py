@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from thresher.checkpoint import CheckpointError
 from thresher.cli.errors import OptionsError
-from thresher.ingest import Ingest
-from thresher.streams.batches import Place
+from thresher.io.checkpoint import CheckpointError
+from thresher.io.ingest import Ingest
+from thresher.io.sources.batches import Place
 from thresher.summaries.gram import Gram
 
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from thresher.cli.errors import OptionsError
-from thresher.streams.batches import POLICIES
-from thresher.streams.source import FORMATS, Source, open_source
+from thresher.io.sources.batches import POLICIES
+from thresher.io.sources.source import FORMATS, Source, open_source
 
 SOURCE = Annotated[
     str,
@@ -46,8 +46,8 @@ CATEGORIES = Annotated[
 ]
 EVERY = Annotated[int, typer.Option("--checkpoint-every", min=1, metavar="ROWS", help="How often the file is written.")]
 KEEP = Annotated[int, typer.Option(min=1, metavar="N", help="How many generations of the file to keep.")]
-RESUME = Annotated[bool, typer.Option("--resume", help="Go on where the file was left; begin if it is not there yet.")]
-OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Begin anew even if the file exists.")]
+RESUME = Annotated[bool, typer.Option("--resume", help="Continue where the file was left; begin if there is none yet.")]
+OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Start over even if the file exists.")]
 
 
 def checked_policy(missing: str) -> Any:

@@ -7,17 +7,15 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 import typer
 
-from thresher.checkpoint import CheckpointError, load_with_note
 from thresher.cli import options
 from thresher.cli.errors import OptionsError
 from thresher.cli.live import Live
-from thresher.streams.ahead import Ahead
-from thresher.streams.batches import Batch, Batches
-from thresher.streams.columns import Columns
+from thresher.io.checkpoint import CheckpointError, load_with_note
+from thresher.io.sources.batches import Batch, Batches
+from thresher.io.sources.columns import Columns
+from thresher.io.sources.prefetcher import Prefetcher
 
 PANEL = "Models"
 HELP = """Predict the response for rows, in the order in which they come.
@@ -54,7 +52,7 @@ def command(
     if output is not None and output.suffix not in (".parquet", ".csv"):
         raise OptionsError(f"--output {output}: use a name that ends in .parquet or .csv.")
     learner, note = load_with_note(model)
-    if not isinstance(learner, SparseLinear) or not hasattr(learner, "coef_"):
+    if not isinstance(learner, SparseLinear) or not hasattr(learner, "summary_"):
         raise CheckpointError(f"{model} holds a {type(learner).__name__} that cannot predict rows.")
     columns = _columns(learner, note, model)
     opened = options.opened(source, format, delimiter, no_header)
@@ -62,7 +60,7 @@ def command(
     if output is not None and opened.reads(output):
         raise OptionsError(f"{output} is one of the files with the rows; write the predictions somewhere else.")
     batches = Batches(opened, columns, options.checked_policy(missing), digest=False)
-    with Live(opened, 0, wanted=not quiet) as line, Ahead(batches) as ahead:
+    with Live(opened, 0, wanted=not quiet) as line, Prefetcher(batches) as ahead:
         predictions = _predicted(learner, ahead, line)
         if output is None:
             _write_csv(predictions, sys.stdout.buffer)
@@ -70,6 +68,8 @@ def command(
         beside = output.with_name(f".{output.name}.part")
         try:
             if output.suffix == ".parquet":
+                import pyarrow.parquet as pq
+
                 with pq.ParquetWriter(beside, SCHEMA) as writer:
                     for table in predictions:
                         writer.write_table(table)
@@ -93,7 +93,7 @@ def _columns(learner: Any, note: Any, path: Path) -> Columns:
     return Columns(None, None, tuple(map(str, names)), {}, (), means)
 
 
-def _predicted(learner: Any, batches: Ahead[Batch], line: Live) -> Iterator[Any]:
+def _predicted(learner: Any, batches: Prefetcher[Batch], line: Live) -> Iterator[Any]:
     """Tables of predictions."""
     counts = dict.fromkeys(TOLD, 0)
     for batch in batches:
@@ -107,7 +107,9 @@ def _predicted(learner: Any, batches: Ahead[Batch], line: Live) -> Iterator[Any]
 
 
 def _predictions(learner: Any, batch: Batch) -> Any:
-    values = batch.X[:, learner.support_] @ learner.coef_[learner.support_] + learner.intercept_
+    coef = learner.coef_
+    support = np.flatnonzero(coef)
+    values = batch.X[:, support] @ coef[support] + learner.intercept_
     if batch.kept is not None:
         every = np.full(len(batch.kept), np.nan)
         every[batch.kept] = values
@@ -116,6 +118,7 @@ def _predictions(learner: Any, batch: Batch) -> Any:
 
 
 def _write_csv(tables: Iterator[Any], file: Any) -> None:
+
     with pa.csv.CSVWriter(pa.PythonFile(file, "w"), SCHEMA) as writer:
         for table in tables:
             writer.write(table)

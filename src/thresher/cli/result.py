@@ -4,16 +4,12 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from thresher.io.ingest import Ingest
 
-from thresher.ingest import Ingest
-from thresher.model_card import ModelCard, model_card
-from thresher.model_page import card_facts, interval, number
+if TYPE_CHECKING:
+    from thresher.plotting.model_card import ModelCard
 
 
 def to_json(value: Any) -> str:
@@ -39,10 +35,10 @@ def account(ingest: Ingest, path: Path | None) -> dict[str, Any]:
         "rows_skipped": ingest.n_skipped,
         "values_filled": ingest.n_filled,
         "unknown_levels": ingest.n_unknown,
-        "prequential": {
-            "rows": ingest.foresight.n_rows,
-            "squared_error": ingest.foresight.squared_error,
-            "r2": ingest.foresight.r2,
+        "progressive": {
+            "rows": ingest.validation.n_rows,
+            "squared_error": ingest.validation.squared_error,
+            "r2": ingest.validation.r2,
         },
     }
 
@@ -56,9 +52,9 @@ def told(ingest: Ingest, path: Path | None) -> list[str]:
         lines.append(f"{ingest.n_filled:,} missing values replaced by the mean of their column.")
     if ingest.n_unknown:
         lines.append(f"{ingest.n_unknown:,} texts were not among the known levels; they count as none of them.")
-    if ingest.foresight.r2 is not None:
+    if ingest.validation.r2 is not None:
         lines.append(
-            f"R2 {ingest.foresight.r2:.4f} on {ingest.foresight.n_rows:,} rows, each predicted before it was seen."
+            f"R2 {ingest.validation.r2:.4f} on {ingest.validation.n_rows:,} rows, each predicted before it was seen."
         )
     if path is not None:
         lines.append(f"Kept in {path}.")
@@ -75,6 +71,8 @@ def print_account(ingest: Ingest, path: Path | None, as_json: bool) -> None:
 
 def print_result(ingest: Ingest, path: Path | None, as_json: bool) -> None:
     """The model and what became of the rows, on the standard output."""
+    from thresher.plotting.model_card import model_card  # needs scikit-learn, which summaries do not
+
     card = model_card(ingest.learner)
     if as_json:
         print(to_json({**account(ingest, path), "model": card.to_dict()}))
@@ -83,8 +81,15 @@ def print_result(ingest: Ingest, path: Path | None, as_json: bool) -> None:
     print("\n".join(told(ingest, path)))
 
 
-def print_card(card: ModelCard, title: str = "") -> None:
+def print_card(card: "ModelCard", title: str = "") -> None:
     """A table of the features, and the rest in a line each."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from thresher.plotting.model_card import card_facts, interval, number
+
     console = Console(file=sys.stdout, highlight=False)
     if not console.is_terminal:  # lines as long as they need to be
         console.width = 200

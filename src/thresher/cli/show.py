@@ -23,18 +23,17 @@ def command(
     json: options.JSON = False,
 ) -> None:
     """Show."""
-    from thresher.checkpoint import load_with_note  # heavy, and not needed for help
     from thresher.cli.result import account, print_card, to_json, told
-    from thresher.estimators.sparse_regressor import SparseRegressor
-    from thresher.ingest import Ingest
-    from thresher.model_card import model_card
-    from thresher.model_page import model_page
+    from thresher.estimators._linear import SummaryLinear
+    from thresher.io.checkpoint import load_with_note  # heavy, and not needed for help
+    from thresher.io.ingest import Ingest
+    from thresher.plotting.model_card import model_card
 
     if plot is not None and plot.suffix not in PICTURES:
         raise OptionsError(f"--plot {plot}: use a name that ends in {' or '.join(PICTURES)}.")
     learner, note = load_with_note(model)
     ingest = Ingest.from_note(learner, note)
-    if not isinstance(learner, SparseRegressor) or not hasattr(learner, "coef_"):
+    if not isinstance(learner, SummaryLinear) or not hasattr(learner, "summary_"):
         if html is not None or plot is not None:
             raise OptionsError(
                 f"{model} holds a {type(learner).__name__}; pages and pictures are for fitted sparse models."
@@ -44,10 +43,12 @@ def command(
             print("\n".join(told(ingest, None)))
         return
     if html is not None:
+        from thresher.plotting.model_page import model_page
+
         facts = {"Target": str(ingest.columns.target)} if ingest else {}
-        if ingest is not None and ingest.foresight.r2 is not None:
-            facts["R2 on rows to come"] = (
-                f"{ingest.foresight.r2:.4f} ({ingest.foresight.n_rows:,} rows, each predicted before it was seen)"
+        if ingest is not None and ingest.validation.r2 is not None:
+            facts["R2 on new rows"] = (
+                f"{ingest.validation.r2:.4f} ({ingest.validation.n_rows:,} rows, each predicted before it was seen)"
             )
         html.write_text(model_page(learner, model.name, facts))
     if plot is not None:
@@ -66,6 +67,6 @@ def _draw(learner: Any, path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from thresher.displays import CoefficientsDisplay
+    from thresher.plotting.displays import CoefficientsDisplay
 
     CoefficientsDisplay.from_estimator(learner).figure_.savefig(path, dpi=150)

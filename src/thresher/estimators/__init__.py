@@ -1,1 +1,1 @@
-"""Thin scikit-learn shells around summary, sparsity and round."""
+"""Thin scikit-learn estimators around summaries, solvers and online rounds."""

@@ -1,25 +1,64 @@
-"""What sparse linear models offer once they are fitted."""
+"""What sparse linear models offer once they are fitted: predictions, a path, a diagnosis, and how sure they are."""
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from thresher._utils.checks import check_features, check_positive_integer, check_summary
+from thresher._utils.warnings import warn_caller
+from thresher.estimators._base import Estimator
+from thresher.inference.diagnostics import Diagnosis, diagnose
+from thresher.inference.intervals import Intervals, debiased_intervals, noise_variance, split_intervals
+from thresher.online.samples import Rows
+from thresher.selection.criteria import Criterion
+from thresher.selection.ebic import Ebic
+from thresher.selection.history import Record, stability
+from thresher.selection.subset_family import SubsetFamily
+from thresher.sparsity.groups import Groups
+from thresher.summaries.gram import Gram
+
 Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientPath:
+    """The models of every size.
+
+    Attributes
+    ----------
+    sparsity : ndarray of shape (n,)
+        Sizes, from zero.
+    coef : ndarray of shape (n, n_features)
+    intercept, loss : ndarray of shape (n,)
+        Loss is half the mean squared residual over all rows so far.
+    criterion : ndarray of shape (n,)
+        The extended BIC of each.
+    """
+
+    sparsity: Integers
+    coef: Floats
+    intercept: Floats
+    loss: Floats
+    criterion: Floats
 
 
 class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
     """A linear model with coefficients `coef_`, many of them zero, and an `intercept_`."""
 
+    # Instances set these, or compute them when they are read.
     coef_: Floats
     intercept_: float
 
     @property
-    def support_(self) -> NDArray[np.intp]:
+    def support_(self) -> Integers:
         """Sorted indices of the nonzero coefficients."""
         check_is_fitted(self, "coef_")
         return np.flatnonzero(self.coef_)
@@ -37,12 +76,13 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         """
         check_is_fitted(self, "coef_")
         rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        coef, intercept = self.coef_, self.intercept_
         if issparse(rows):
-            result: Floats = rows @ self.coef_ + self.intercept_
+            result: Floats = rows @ coef + intercept
             return result
-        support = np.flatnonzero(self.coef_)
+        support = np.flatnonzero(coef)
         # Few columns, laid out the same way however the rows are, so that sums are taken in the same order.
-        result = np.take(rows, support, axis=1) @ self.coef_[support] + self.intercept_
+        result = np.take(rows, support, axis=1) @ coef[support] + intercept
         return result
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
@@ -54,3 +94,236 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class SummaryLinear(SparseLinear, Estimator):
+    """A sparse linear model of all rows that a Gram has seen; all questions are answered from it, at any time."""
+
+    summary_: Gram
+    n_features_in_: int
+    sparsity: int | str
+    fit_intercept: bool
+    dtype: str
+    groups: ArrayLike | None
+    # Whether columns may still appear, so that it is no mistake to ask for more features than there are.
+    _growing: bool = False
+
+    @property
+    @abstractmethod
+    def selection_history_(self) -> list[Record]:
+        """What was chosen when, while rows came in."""
+
+    @property
+    @abstractmethod
+    def _family(self) -> SubsetFamily:
+        """The models to choose from."""
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows absorbed."""
+        check_is_fitted(self, "summary_")
+        return self.summary_.n_samples
+
+    @property
+    def selected_groups_(self) -> NDArray[Any]:
+        """Labels of the groups that are kept, in the order in which they first appear."""
+        check_is_fitted(self, "summary_")
+        groups = self._family.groups
+        if groups is None:
+            raise AttributeError("selected_groups_ needs groups; this model was fitted without.")
+        names: NDArray[Any] = groups.names[groups.norms(self.coef_) > 0.0]
+        return names
+
+    def path(self, max_sparsity: int | None = None) -> CoefficientPath:
+        """The models of every size, by forward selection, backward elimination and swaps on the rows so far.
+
+        Parameters
+        ----------
+        max_sparsity : int, optional
+            The largest size. By default the path ends when larger models are clearly worse by the extended BIC.
+
+        Returns
+        -------
+        CoefficientPath
+        """
+        check_is_fitted(self, "summary_")
+        check_summary(self.summary_, Gram)
+        most = None if max_sparsity is None else check_positive_integer(max_sparsity, "max_sparsity")
+        selection = getattr(self, "selection", None)
+        criterion = selection if isinstance(selection, Criterion) else Ebic()
+        path = self._family.path(self.summary_, most, criterion)
+        fits = [path.fit(size) for size in path.sizes]
+        return CoefficientPath(
+            sparsity=path.sizes,
+            coef=np.array([fit.coef(self.n_features_in_) for fit in fits]),
+            intercept=np.array([fit.intercept for fit in fits]),
+            loss=path.loss,
+            criterion=criterion.criterion(path),
+        )
+
+    def noise_variance(self) -> float:
+        """The variance of the noise: residual sum of squares over n less the coefficients and the intercept."""
+        return noise_variance(self.summary_, self.coef_, self._family.centred)
+
+    def diagnose(self) -> Diagnosis:
+        """What could be wrong: too few rows, conditioning, near-twins, constant columns, noise, an unstable support.
+
+        Returns
+        -------
+        Diagnosis
+            Prints as text, shows as a table in notebooks; ``to_dict()`` for machines.
+        """
+        coef, n = self.coef_, self.n_samples_seen_
+        recent = [record for record in self.selection_history_ if 2 * record.n_samples >= n]
+        names = getattr(self, "feature_names_in_", None)
+        return diagnose(
+            self.summary_,
+            coef,
+            max(int(np.count_nonzero(coef)), 1),
+            self._family.centred,
+            None if names is None else list(names),
+            [*((record.n_samples, record.support) for record in recent), (n, np.flatnonzero(coef))],
+        )
+
+    def support_stability(self) -> Floats:
+        """How often each feature was kept while rows came in, recent rows counting more: row t counts for t.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            Between 0 (never) and 1 (always).
+        """
+        check_is_fitted(self, "summary_")
+        return stability(self.selection_history_, self.n_samples_seen_, self.n_features_in_)
+
+    def confidence_intervals(
+        self,
+        level: float = 0.95,
+        method: str = "debiased",
+        features: ArrayLike | None = None,
+        split_at: int | None = None,
+    ) -> Intervals:
+        """Intervals for coefficients, one at a time.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Nominal coverage of each interval.
+        method : {"debiased", "split"}, default="debiased"
+            ``"debiased"`` corrects for having chosen the support from the same rows and gives an interval for any
+            feature; it needs many rows, s log d well below the root of n. ``"split"`` takes the support as it was after
+            `split_at` rows and uses only the rows after: exact, for the coefficients of the best linear
+            prediction from that support.
+        features : array-like of int or of feature names, optional
+            Which coefficients. By default those of the support.
+        split_at : int, optional
+            Row count at which ``"split"`` freezes the support: as it was chosen last at or before it. A fifth more rows
+            make a new choice available. By default half of the rows.
+
+        Returns
+        -------
+        Intervals
+        """
+        check_is_fitted(self, "summary_")
+        if method not in ("debiased", "split"):
+            raise ValueError(f"method must be 'debiased' or 'split', got {method!r}")
+        index = None if features is None else self._feature_numbers(features)
+        coef, centred = self.coef_, self._family.centred
+        if method == "debiased":
+            index = np.flatnonzero(coef) if index is None else index
+            return debiased_intervals(self.summary_, coef, index, level, centred, names=self._names_of(index))
+        at = self.n_samples_seen_ // 2 if split_at is None else check_positive_integer(split_at, "split_at")
+        frozen = [record for record in self.selection_history_ if record.n_samples <= at and record.part is not None]
+        if not frozen:
+            raise ValueError(
+                f"Splitting needs a support from before row {at}, and there is none. partial_fit keeps the support "
+                "whenever there are a fifth more rows, and forgets what is older than an eighth of them; give a larger "
+                "split_at, stream the rows instead of fit, or use method='debiased'."
+            )
+        then = frozen[-1]
+        later = self.summary_.select(then.support).subtract(then.part)
+        result = split_intervals(later, level, centred, features=then.support, names=self._names_of(then.support))
+        return result if index is None else result.only(index)
+
+    def _checked_groups(self, n_features: int) -> Groups | None:
+        """Groups with a label for every column, or an error that says what is wrong with the parameter."""
+        if self.groups is None:
+            return None
+        labels, groups = getattr(self, "_grouped", (None, None))
+        if groups is None or labels is not self.groups:
+            try:
+                groups = Groups(self.groups, 1)
+            except ValueError as error:
+                raise ValueError(f"groups: {error}") from error
+            self._grouped = self.groups, groups
+        if len(groups.index) != n_features:
+            raise ValueError(
+                f"groups has {len(groups.index)} labels and X has {n_features} columns; give one per column."
+            )
+        return groups
+
+    def _given_size(self, groups: Groups | None) -> int | None:
+        """The number of features, or groups, to keep; None if it is to be chosen."""
+        if isinstance(self.sparsity, str):
+            return None
+        most = self.summary_.n_features if groups is None else groups.n_groups
+        if self.sparsity > most and self.sparsity != getattr(self, "_warned_of", None) and not self._growing:
+            self._warned_of = self.sparsity
+            what = "columns" if groups is None else "groups"
+            warn_caller(f"sparsity={self.sparsity} exceeds the number of {what}; using {most}.", UserWarning)
+        return int(min(self.sparsity, most))
+
+    # -- columns that appear while rows do -----------------------------------------------------------------
+
+    @abstractmethod
+    def _adopt_parameters(self) -> None:
+        """Let parameters that were set since the last call take effect."""
+
+    @abstractmethod
+    def _start(self, summary: Gram) -> None:
+        """Begin with a summary and no estimate."""
+
+    @abstractmethod
+    def _widen(self, n_features: int) -> None:
+        """Append columns that were zero in every row so far; all that was learned stays."""
+
+    @abstractmethod
+    def _absorb(self, rows: Rows) -> None:
+        """Add checked rows."""
+
+    def _check_steps(self, n_rows: int) -> None:
+        """Raise what a step size may raise for the next rows, before columns are appended for them."""
+
+    def _learn(self, rows: Rows) -> None:
+        """``partial_fit`` on rows that were checked elsewhere; columns beyond those known are new."""
+        d = rows.X.shape[1]
+        if d != getattr(self, "n_features_in_", 0) or not self._as_adopted():
+            with self._unchanged_by_failure():
+                self._check_parameters()
+                if not hasattr(self, "summary_"):
+                    self._growing = True
+                    self._forget_features(d)
+                    self._start(Gram(d, self.dtype))
+                elif d > self.n_features_in_:
+                    if self.groups is not None:
+                        raise ValueError("groups has a label for each column; with groups, no column may come later.")
+                    self._widen(d)
+                self._adopt_parameters()
+                self._check_steps(len(rows))
+        self._absorb(rows)
+
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def _feature_numbers(self, features: ArrayLike) -> Integers:
+        given = np.atleast_1d(np.asarray(features))
+        if given.dtype.kind not in "USO":
+            return check_features(given, self.n_features_in_)
+        known = {str(name): j for j, name in enumerate(getattr(self, "feature_names_in_", ()))}
+        missing = [str(name) for name in given if str(name) not in known]
+        if missing:
+            raise ValueError(f"Unknown feature {missing[0]!r}; use column numbers, or names that X had.")
+        return np.array([known[str(name)] for name in given], np.intp)
+
+    def _names_of(self, index: Integers) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names[index]]

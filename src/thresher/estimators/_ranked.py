@@ -1,4 +1,4 @@
-"""What every estimator of a matrix does alike about its rank: given, or chosen from the summary."""
+"""What estimators of a matrix have in common about the rank: given, or chosen from the summary."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -11,20 +11,19 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.estimators._streaming import Streaming
+from thresher.estimators._online import OnlineEstimator
 from thresher.selection.criteria import Criterion, Method
+from thresher.selection.cross_validation import CrossValidation
 from thresher.selection.ebic import Ebic
-from thresher.selection.edge import Edge
-from thresher.selection.folds import Folds
-from thresher.selection.path import Family
-from thresher.selection.prequential import Prequential
-from thresher.selection.ranks import RankPath
+from thresher.selection.family import RoundsFamily
+from thresher.selection.noise_edge import NoiseEdge
 from thresher.selection.selecting import SelectingRounds
+from thresher.solvers.rank_path import RankPath
 
 Floats = NDArray[np.float64]
 
 # How to choose a rank, by name.
-METHODS: dict[str, Method] = {"edge": Edge(), "ebic": Ebic(), "folds": Folds(), "prequential": Prequential()}
+METHODS: dict[str, Method] = {"noise_edge": NoiseEdge(), "ebic": Ebic(), "cv": CrossValidation()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +52,14 @@ class Candidates:
         return f"Candidates(ranks=1..{self.ranks[-1]}, best={best})"
 
 
-class Ranked(Streaming):
+class Ranked(OnlineEstimator):
     """An estimator of a matrix whose rank is a number, or "auto".
 
     A subclass says among which matrices (`_family`).
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Streaming._parameter_constraints,
+        **OnlineEstimator._parameter_constraints,
         "rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "selection": [StrOptions(set(METHODS)), Method],
     }
@@ -70,7 +69,7 @@ class Ranked(Streaming):
     selection: str | Method
 
     @abstractmethod
-    def _family(self) -> Family:
+    def _family(self) -> RoundsFamily:
         """The matrices to choose from, by rank."""
 
     def _method(self) -> Method:
@@ -84,25 +83,10 @@ class Ranked(Streaming):
             raise ValueError(f"rank={self.rank} exceeds the smaller side of the matrix; use at most {side}.")
         return int(self.rank), None
 
-    def _see_rows(self, summary: Any, rows: Any, responses: Any, weights: Any) -> Any:
-        """Let a chooser see the rows that ``fit`` has summarised: cross-validation needs them."""
-        if isinstance(self.rank, str):
-            self._chooser_of_fit = self._method().chooser(0)
-            self._chooser_of_fit.absorb(summary, rows, responses, weights)
-        return summary
-
     def _selecting(self, size: int | None, method: Method | None) -> SelectingRounds:
         """Rounds at this rank, or at one that the method chooses."""
-        chooser = None
-        if method is not None:
-            chooser = self.__dict__.pop("_chooser_of_fit", None) or method.chooser(self.n_warmup)
+        chooser = None if method is None else method.chooser(self.n_warmup)
         return SelectingRounds(self.summary_, self._family(), size or 1, chooser, self._parts)
-
-    def _publish_choice(self) -> None:
-        self.milestones_ = list(self._rounds.milestones)
-        self.__dict__.pop("selection_", None)
-        if self._rounds.selection is not None:
-            self.selection_ = self._rounds.selection
 
     def path(self) -> Candidates:
         """Estimates of every rank, from the summary alone: neither the current estimate nor the stream has a say.
@@ -110,7 +94,7 @@ class Ranked(Streaming):
         Returns
         -------
         Candidates
-            The loss, the criterion of `selection` (that of ``"edge"``, if it needs more than the summary) and the
+            The loss, the criterion of `selection` (that of ``"noise_edge"``, if it needs more than the summary) and the
             coefficients of every rank worth considering.
         """
         check_is_fitted(self, "summary_")
@@ -119,7 +103,7 @@ class Ranked(Streaming):
         path = self._family().path(self.summary_)
         assert isinstance(path, RankPath)
         method = self._method()
-        criterion = (method if isinstance(method, Criterion) else Edge()).criterion(path)
+        criterion = (method if isinstance(method, Criterion) else NoiseEdge()).criterion(path)
         return self._show_path(path, criterion)
 
     def _show_path(self, path: RankPath, criterion: Floats) -> Candidates:

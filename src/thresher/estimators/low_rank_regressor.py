@@ -5,20 +5,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher._memory import require_bytes
+from thresher._utils.memory import require_bytes
 from thresher.estimators._matrix_rows import MatrixRows
+from thresher.estimators._online import OnlineRows
 from thresher.estimators._ranked import Ranked
-from thresher.estimators._rows import RowStreaming
-from thresher.rounds.step_size import StepSize
+from thresher.online.samples import Rows
+from thresher.online.step_size import StepSize
 from thresher.selection.criteria import Method
 from thresher.selection.selecting import SelectingRounds
-from thresher.selection.sensing import SensingRanks
+from thresher.selection.sensing_ranks import SensingRanks
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
 
 
-class LowRankRegressor(MatrixRows, Ranked, RowStreaming):
+class LowRankRegressor(MatrixRows, Ranked, OnlineRows):
     r"""Regression on d1 x d2 matrices with a coefficient matrix of rank at most r, kept current while data stream in.
 
     After every sample it takes a few projected gradient steps towards
@@ -37,12 +38,11 @@ class LowRankRegressor(MatrixRows, Ranked, RowStreaming):
     Parameters
     ----------
     rank : int or "auto", default="auto"
-        Rank of the coefficient matrix, r. ``"auto"`` chooses it from the data, anew whenever there are a quarter
+        Rank of the coefficient matrix, r. ``"auto"`` chooses it from the data, again whenever there are a quarter
         more samples.
-    selection : {"edge", "ebic", "folds", "prequential"} or an Edge, Ebic, Folds or Prequential, default="edge"
+    selection : {"noise_edge", "ebic", "cv"} or a NoiseEdge, Ebic or CrossValidation, default="noise_edge"
         How ``"auto"`` chooses: a further rank must explain more than it could make of noise; by the BIC, which wants
-        more; by exact cross-validation in the early rounds; or by how well each rank predicts the next samples. The
-        last two keep more summaries.
+        more; or by cross-validation on the initial batch or in the early rounds, which keeps more summaries.
     shape : tuple of int, optional
         Shape (d1, d2) of the matrices, if they are given as rows of d1 d2 numbers.
     n_steps : int, default=5
@@ -54,7 +54,7 @@ class LowRankRegressor(MatrixRows, Ranked, RowStreaming):
         Samples absorbed before the first round, t0.
     round_size : int, default=1
         Samples per round. Samples short of a full round wait for the next call, or for ``finish``.
-    fit_intercept : bool, default=True
+    fit_intercept : bool, default=False
         Whether the model has an intercept: the best one for all samples so far, at every round.
     tol : float, default=1e-8
         ``fit`` stops when a round moves the coefficients less than this, relatively.
@@ -73,8 +73,8 @@ class LowRankRegressor(MatrixRows, Ranked, RowStreaming):
         The r in use: the one chosen, or `rank`.
     selection_ : Selection
         The last choice of r and its criterion for every r, with ``rank="auto"``.
-    milestones_ : list of Milestone
-        Samples, rounds and r whenever there were a quarter more samples.
+    selection_history_ : list of Record
+        Samples and r whenever there were a quarter more samples.
     step_size_ : float
         The last step taken.
     n_samples_seen_, n_rounds_ : int
@@ -128,13 +128,13 @@ class LowRankRegressor(MatrixRows, Ranked, RowStreaming):
         self,
         rank: int | str = "auto",
         *,
-        selection: str | Method = "edge",
+        selection: str | Method = "noise_edge",
         shape: tuple[int, int] | None = None,
         n_steps: int = 5,
         step_size: StepSize = "auto",
         n_warmup: int = 0,
         round_size: int = 1,
-        fit_intercept: bool = True,
+        fit_intercept: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
     ) -> None:
@@ -151,12 +151,12 @@ class LowRankRegressor(MatrixRows, Ranked, RowStreaming):
 
     # -- fitting ---------------------------------------------------------------------------------------
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Floats, Floats | None]:
+    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Rows:
         rows = self._take_matrices(X, reset)
         return self._check_rows(rows, y, sample_weight, reset, np.dtype(np.float64))
 
-    def _new_summary(self, rows: Any, responses: Any) -> Gram:
-        d = rows.shape[1]
+    def _new_summary(self, rows: Rows) -> Gram:
+        d = rows.X.shape[1]
         require_bytes(
             12 * d * d,
             f"Sensing with matrices of shape {self._shape} keeps second moments of {d:,} numbers and",
@@ -173,9 +173,6 @@ class LowRankRegressor(MatrixRows, Ranked, RowStreaming):
         self._check_shape_asked()
         return *self._asked(min(self._shape)), bool(self.fit_intercept)
 
-    def _summarise(self, rows: Any, responses: Any, weights: Any) -> Any:
-        return self._see_rows(super()._summarise(rows, responses, weights), rows, responses, weights)
-
     def _family(self) -> SensingRanks:
         return SensingRanks(self._shape, self._solved[-1])
 
@@ -183,7 +180,6 @@ class LowRankRegressor(MatrixRows, Ranked, RowStreaming):
         return self._selecting(*self._solved[:2])
 
     def _publish_estimate(self) -> None:
-        self._publish_choice()
         self.rank_ = self._rounds.size
-        self.coef_ = self._rounds.coef.copy()
-        self.intercept_ = float(self._rounds.intercept[0]) if self.fit_intercept else 0.0
+        self.coef_ = self._rounds.inner.coef.copy()
+        self.intercept_ = float(self._rounds.inner.intercept[0]) if self.fit_intercept else 0.0

@@ -9,13 +9,14 @@ from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from thresher._memory import require_bytes
-from thresher._warnings import warn_caller
+from thresher._utils.memory import require_bytes
+from thresher._utils.warnings import warn_caller
 from thresher.estimators._ids import IdMap, are_ids, as_ids
 from thresher.estimators._ranked import Ranked
 from thresher.estimators._shape import checked_shape
-from thresher.rounds.step_size import StepSize
-from thresher.selection.completion import CompletionRanks
+from thresher.online.samples import Observations
+from thresher.online.step_size import StepSize
+from thresher.selection.completion_ranks import CompletionRanks
 from thresher.selection.criteria import Criterion, Method
 from thresher.selection.selecting import SelectingRounds
 from thresher.summaries.entries import Entries, Indices, check_entries, check_indices
@@ -52,8 +53,9 @@ class MatrixCompleter(Ranked):
     Parameters
     ----------
     rank : int or "auto", default="auto"
-        Rank of the matrix, r. ``"auto"`` chooses it from the data, anew whenever there are a quarter more observations.
-    selection : {"edge", "ebic"} or an Edge or Ebic, default="edge"
+        Rank of the matrix, r. ``"auto"`` chooses it from the data, again whenever there are a quarter more
+        observations.
+    selection : {"noise_edge", "ebic"} or a NoiseEdge or Ebic, default="noise_edge"
         How ``"auto"`` chooses: a further rank must explain more than it could make of noise; or by the BIC.
     shape : tuple of int, optional
         (d1, d2). Without it the matrix grows with the indices, or with new ids.
@@ -94,8 +96,8 @@ class MatrixCompleter(Ranked):
         The r in use: the one chosen, or `rank`.
     selection_ : Selection
         The last choice of r and its criterion for every r, with ``rank="auto"``.
-    milestones_ : list of Milestone
-        Observations, rounds and r whenever there were a quarter more observations.
+    selection_history_ : list of Record
+        Observations and r whenever there were a quarter more observations.
     step_size_ : float
         The last step taken.
     n_samples_seen_, n_rounds_ : int
@@ -146,7 +148,7 @@ class MatrixCompleter(Ranked):
         self,
         rank: int | str = "auto",
         *,
-        selection: str | Method = "edge",
+        selection: str | Method = "noise_edge",
         shape: tuple[int, int] | None = None,
         offsets: bool = False,
         shrink: bool = True,
@@ -193,16 +195,13 @@ class MatrixCompleter(Ranked):
             if first:
                 self._start(Entries(checked_shape(self.shape) or (1, 1)))
             self._adopt_parameters()
-            length = self._rounds.round_length(self.round_size)  # it can only grow, so there are enough steps
-            steps = self._rounds.steps_for(len(observed[2]), self.step_size, self.n_steps, self.n_warmup, length)
+            inner = self._rounds.inner
+            length = inner.round_length(self.round_size)  # it can only grow, so there are enough steps
+            steps = inner.steps_for(len(observed), self.step_size, self.n_steps, self.n_warmup, length)
         for side in SIDES:
             if side in self._ids:
                 self._ids[side].learn(fresh[side])
-        try:
-            self._rounds.absorb(*observed, steps, self.n_warmup, self.round_size)
-        finally:  # an interrupt falls between rounds, and finished rounds count
-            self._publish()
-        self._warn_of_rises()
+        self._run(observed, steps)
         return self
 
     def fit(self, rows: Any, cols: Any, values: Any, sample_weight: Any = None) -> Self:
@@ -213,16 +212,18 @@ class MatrixCompleter(Ranked):
         with self._unchanged_by_failure():
             self._check_parameters()
             observed, fresh = self._check_observed(rows, cols, values, sample_weight, reset=True)
-            if observed[3] is not None and not observed[3].any():
+            if observed.weights is not None and not observed.weights.any():
                 raise ValueError("All sample weights are zero; at least one observation must count.")
             for side in self._ids:
                 self._ids[side].learn(fresh[side])
-            reach = int(observed[0].max()) + 1, int(observed[1].max()) + 1
-            return self._settle(Entries(checked_shape(self.shape) or reach).add(*observed))
+            reach = int(observed.rows.max()) + 1, int(observed.cols.max()) + 1
+            entries = Entries(checked_shape(self.shape) or reach)
+            self._start(entries.add(observed.rows, observed.cols, observed.values, observed.weights))
+            return self._settle()
 
     def _check_observed(
         self, rows: Any, cols: Any, values: Any, sample_weight: Any, reset: bool
-    ) -> tuple[tuple[Indices, Indices, Floats, Floats | None], dict[str, dict[Any, int]]]:
+    ) -> tuple[Observations, dict[str, dict[Any, int]]]:
         """Checked observations by index, and new ids with their numbers. Decides at first whether there are ids."""
         places: list[Any] = []
         fresh: dict[str, dict[Any, int]] = {}
@@ -246,10 +247,10 @@ class MatrixCompleter(Ranked):
         for side, d in zip(SIDES, asked or (0, 0), strict=True):
             if asked and side in ids and len(ids[side]) + len(fresh[side]) > d:
                 raise ValueError(f"There are more than {d} different {side}; set a larger shape, or none.")
-        observed = check_entries(places[0], places[1], values, sample_weight, asked)
+        observed = Observations(*check_entries(places[0], places[1], values, sample_weight, asked))
         if asked is None:
             d1, d2 = (1, 1) if reset else self.summary_.shape
-            d1, d2 = max(d1, int(observed[0].max()) + 1), max(d2, int(observed[1].max()) + 1)
+            d1, d2 = max(d1, int(observed.rows.max()) + 1), max(d2, int(observed.cols.max()) + 1)
             require_bytes(56 * d1 * d2, f"A matrix of {d1:,} x {d2:,} entries", "Number rows and columns from zero.")
         self._ids = ids
         return observed, fresh
@@ -266,7 +267,7 @@ class MatrixCompleter(Ranked):
             raise ValueError(f"shape={asked} contradicts the matrix so far, of shape {self.summary_.shape}.")
         rank, method = self._asked(None if asked is None else min(asked))
         if method is not None and not isinstance(method, Criterion):
-            raise ValueError(f"selection={self.selection!r} holds observations out; use 'edge' or 'ebic' here.")
+            raise ValueError(f"selection={self.selection!r} holds observations out; use 'noise_edge' or 'ebic' here.")
         return rank, method, bool(self.offsets), asked is None
 
     def _family(self) -> CompletionRanks:
@@ -276,11 +277,16 @@ class MatrixCompleter(Ranked):
         return self._selecting(*self._solved[:2])
 
     def _publish_estimate(self) -> None:
-        self._publish_choice()
         # The rest of the fitted attributes are computed when asked for: that takes as long as many observations.
         self.summary_ = self._rounds.summary
-        self.rank_ = min(self._rounds.rank, *self.summary_.shape)
+        self.rank_ = min(self._rounds.inner.rank, *self.summary_.shape)
         self._shown: Shown | None = None
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Observations absorbed."""
+        check_is_fitted(self, "summary_")
+        return int(self.summary_.n_samples)
 
     # -- using the model -------------------------------------------------------------------------------
 
@@ -288,7 +294,7 @@ class MatrixCompleter(Ranked):
         """What the rounds have found, with offsets that are zero on average."""
         check_is_fitted(self, "summary_")
         if self._shown is None or self._shown.shrink != self.shrink:
-            rounds = self._rounds
+            rounds = self._rounds.inner
             u, s, vt = rounds.factors()
             coef = rounds.coef.copy()
             if self.shrink and s.any():

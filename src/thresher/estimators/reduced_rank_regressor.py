@@ -10,21 +10,22 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher._warnings import warn_caller
+from thresher._utils.warnings import warn_caller
+from thresher.estimators._online import OnlineRows
 from thresher.estimators._ranked import Candidates, Ranked
-from thresher.estimators._rows import RowStreaming
-from thresher.rounds.step_size import StepSize
+from thresher.online.samples import Rows
+from thresher.online.step_size import StepSize
 from thresher.selection.criteria import Method
-from thresher.selection.ranks import RankPath
-from thresher.selection.responses import ResponseRanks, ResponseRows
+from thresher.selection.response_ranks import ResponseRanks, ResponseRows
 from thresher.selection.selecting import SelectingRounds
+from thresher.solvers.rank_path import RankPath
 from thresher.sparsity.rank import Rank
 from thresher.summaries.multiresponse import MultiResponse
 
 Floats = NDArray[np.float64]
 
 
-class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreaming):  # type: ignore[misc]
+class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, OnlineRows):  # type: ignore[misc]
     r"""Linear regression of q responses on p features through few directions, kept current while rows stream in.
 
     After every row its coefficients are the minimum, over *all* rows so far, of
@@ -44,11 +45,10 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
     Parameters
     ----------
     rank : int or "auto", default="auto"
-        Rank of the coefficients, r. ``"auto"`` chooses it from the data, anew whenever there are a tenth more rows.
-    selection : {"edge", "ebic", "folds", "prequential"} or an Edge, Ebic, Folds or Prequential, default="edge"
+        Rank of the coefficients, r. ``"auto"`` chooses it from the data, again whenever there are a tenth more rows.
+    selection : {"noise_edge", "ebic", "cv"} or a NoiseEdge, Ebic or CrossValidation, default="noise_edge"
         How ``"auto"`` chooses: a further rank must explain more than it could make of noise; by the BIC, which wants
-        more; by exact cross-validation in the early rounds; or by how well each rank predicts the next rows. The
-        last two keep more summaries.
+        more; or by cross-validation on the initial batch or in the early rounds, which keeps more summaries.
     row_sparsity : int, optional
         Keep this many features for all responses together, instead of a low rank; more than there are means all.
     n_steps : int, default=5
@@ -83,8 +83,8 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
         The r in use: the one chosen, or `rank`; the smaller of p and q with `row_sparsity`.
     selection_ : Selection
         The last choice of r and its criterion for every r, with ``rank="auto"``.
-    milestones_ : list of Milestone
-        Rows, rounds and r whenever there were a tenth more rows.
+    selection_history_ : list of Record
+        Rows and r whenever there were a tenth more rows.
     support_ : ndarray of int
         Sorted indices of the features with coefficients.
     step_size_ : float
@@ -102,9 +102,9 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
 
     Notes
     -----
-    Rows count by their weights. The minimum is kept from the first milestone on, or from the first fold of the summary
-    (every 128 rows or more), at which there are rows enough; features count as collinear if one keeps less than 1e-4 of
-    its standard deviation beside the others. `standardize` and `n_steps` have no say in the minimum.
+    Rows count by their weights. The minimum is kept from the first choice of a rank on, or from the first fold of the
+    summary (every 128 rows or more), at which there are rows enough. Features count as collinear if one keeps less than
+    1e-4 of its standard deviation beside the others. `standardize` and `n_steps` have no say in the minimum.
 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. With ``fit_intercept=False``,
     ``standardize=False`` and a float `step_size` they are the iterates of Algorithm 1 to rounding. Responses are
@@ -151,7 +151,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
         self,
         rank: int | str = "auto",
         *,
-        selection: str | Method = "edge",
+        selection: str | Method = "noise_edge",
         row_sparsity: int | None = None,
         n_steps: int = 5,
         step_size: StepSize = "auto",
@@ -176,18 +176,19 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
 
     # -- fitting ---------------------------------------------------------------------------------------
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Floats, Floats | None]:
-        rows, responses, weights = self._check_rows(X, y, sample_weight, reset, np.dtype(np.float64), multi_output=True)
+    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Rows:
+        rows = self._check_rows(X, y, sample_weight, reset, np.dtype(np.float64), multi_output=True)
+        responses = rows.y
         if not reset:
             q = self.summary_.n_responses
             if responses.shape[1:] != (() if self._one_response else (q,)):
                 before = "one dimension" if self._one_response else f"{q} responses per row"
                 raise ValueError(f"y has shape {responses.shape}; before it had {before}.")
         self._one_response = responses.ndim == 1
-        return rows, np.ascontiguousarray(responses.reshape(len(responses), -1)), weights
+        return Rows(rows.X, np.ascontiguousarray(responses.reshape(len(responses), -1)), rows.weights)
 
-    def _new_summary(self, rows: Any, responses: Any) -> MultiResponse:
-        return MultiResponse(rows.shape[1], responses.shape[1])
+    def _new_summary(self, rows: Rows) -> MultiResponse:
+        return MultiResponse(rows.X.shape[1], rows.y.shape[1])
 
     def _take_summary(self, summary: MultiResponse) -> None:
         self._one_response = False
@@ -205,10 +206,6 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
                 warn_caller(f"row_sparsity={self.row_sparsity} exceeds the number of columns; using {p}.", UserWarning)
         return size, method, by_rows, bool(self.fit_intercept), bool(self.standardize)
 
-    def _summarise(self, rows: Any, responses: Any, weights: Any) -> Any:
-        summary = super()._summarise(rows, responses, weights)
-        return summary if self.row_sparsity is not None else self._see_rows(summary, rows, responses, weights)
-
     def _family(self) -> ResponseRanks:
         _, _, by_rows, centred, standardized = self._solved
         return (ResponseRows if by_rows else ResponseRanks)(centred, standardized)
@@ -222,10 +219,9 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, RowStreamin
         return Candidates(path.sizes, loss, criterion, [coef[0] for coef in coefs] if self._one_response else coefs)
 
     def _publish_estimate(self) -> None:
-        self._publish_choice()
         side = min(self.summary_.n_features, self.summary_.n_responses)
         self.rank_ = side if self._solved[2] else min(self._rounds.size, side)
-        coef, intercept = self._rounds.coef.T.copy(), self._rounds.intercept.copy()
+        coef, intercept = self._rounds.inner.coef.T.copy(), self._rounds.inner.intercept.copy()
         if not self.fit_intercept:
             intercept[:] = 0.0
         self.coef_ = coef[0] if self._one_response else coef

@@ -1,118 +1,100 @@
-"""Streaming sparse linear regression as a scikit-learn estimator."""
+"""Sparse linear regression from a summary, as a scikit-learn estimator."""
 
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from thresher._warnings import warn_caller
-from thresher.estimators._explaining import Explaining
-from thresher.estimators._growing import Growing
-from thresher.estimators._linear import SparseLinear
-from thresher.rounds.sparse import RULES
-from thresher.rounds.step_size import StepSize, safe_step
-from thresher.selection.criteria import Method
+from thresher._utils.checks import check_summary
+from thresher._utils.interrupts import InterruptsDeferred
+from thresher.estimators._linear import SummaryLinear
+from thresher.online.samples import Rows
+from thresher.selection.criteria import Chooser, Criterion, Method
+from thresher.selection.cross_validation import CrossValidation
 from thresher.selection.ebic import Ebic
-from thresher.selection.features import Features
-from thresher.selection.folds import Folds
-from thresher.selection.grouped import GroupedFeatures
-from thresher.selection.path import Family
-from thresher.selection.prequential import Prequential
-from thresher.selection.selecting import SelectingRounds
+from thresher.selection.history import Record, note
+from thresher.selection.noise_edge import NoiseEdge
+from thresher.selection.subset_family import SubsetFamily
+from thresher.solvers.least_squares import LinearFit, least_squares
+from thresher.solvers.subsets import SubsetPath
 from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
 
 # How to choose a size, by name.
-METHODS: dict[str, Method] = {"ebic": Ebic(), "folds": Folds(), "prequential": Prequential()}
+METHODS: dict[str, Method] = {"ebic": Ebic(), "cv": CrossValidation()}
+
+# Choose again at the first fold with 1 / AT_FOLD more rows, at the latest with 1 / AT_LATEST more.
+AT_FOLD, AT_LATEST = 20, 5
 
 
 class _Problem(NamedTuple):
-    """What makes other rounds necessary when it changes."""
+    """What is solved; if it changes, the support is chosen again."""
 
     size: int | None  # None if it is chosen
     method: Method | None
     centred: bool
-    standardized: bool
     groups: Groups | None
-    rule: str
-    patient: bool
-    follow: bool = False
-    prudent: bool = False
 
 
-class SparseRegressor(Explaining, SparseLinear, Growing):
-    r"""Linear regression with at most s nonzero coefficients, kept current while rows stream in.
+class _Estimate(NamedTuple):
+    """What is read from the outside, all of one moment."""
 
-    After every row it takes a few hard-thresholding steps towards
+    n_samples: int
+    support: Integers
+    coef: Floats
+    intercept: float
+
+
+def next_selection(summary: Gram) -> int:
+    """The row count at which to choose again: counts alone decide, so it does not matter how rows come in."""
+    n, until_fold = summary.n_samples, summary.rows_until_fold
+    behind = max(-(-n // AT_FOLD) - until_fold, 0)  # what the next fold lacks
+    fold = n + until_fold + -(-behind // summary.block_size) * summary.block_size
+    return min(fold, n + 1 + n // AT_LATEST)
+
+
+class SparseRegressor(SummaryLinear):
+    r"""Linear regression with few nonzero coefficients, from rows that stream in.
+
+    It solves
 
     .. math:: \min_{\theta, b} \; \frac{1}{2 n} \sum_{i \le n} (y_i - b - x_i^\top \theta)^2
               \quad \text{subject to} \quad \|\theta\|_0 \le s
 
-    over *all* rows so far, from summary statistics alone: Algorithm 1 of Yang and Sun (2026), followed by least squares
-    on the support, with s chosen from the data: there is nothing to tune. ``fit`` on rows in memory is best-subset
-    selection by forward selection and pursuit, as ``abess.LinearRegression()`` is by splicing; ``partial_fit`` comes to
-    the same in one pass, up to local minima.
+    over *all* rows so far, from summary statistics alone, and chooses s: there is nothing to tune. ``fit`` is
+    best-subset selection as ``abess.LinearRegression().fit(X, y)``, by forward selection, backward elimination and
+    pairwise swaps. ``partial_fit`` chooses the support at fixed row counts. Between them the estimate is least squares
+    of all rows so far on that support, computed when it is read. ``OnlineHardThresholding`` is the algorithm of the
+    paper for the same problem.
 
-    A row costs d^2 flops in blocks of BLAS-3 plus O(d + K s^2). Memory is 8 d^2 bytes and O(s^2), and does not grow but
-    for O(s) at each milestone, of which there are O(log t).
+    A row costs d^2 flops in blocks of BLAS-3; a choice of s features O(d s^2), after O(log n) of n rows. Memory is
+    8 d^2 bytes, a buffer of at most 256 rows and O(s^2), and does not grow but for O(s) at each choice.
 
     Parameters
     ----------
     sparsity : int or "auto", default="auto"
         How many features to keep, s; more than there are columns means all. With `groups` it counts groups.
-        ``"auto"`` chooses it from the data, anew whenever there are a twentieth more rows.
-    selection : {"ebic", "folds", "prequential"} or an instance of Ebic, Folds or Prequential, default="ebic"
-        How ``"auto"`` chooses: by an information criterion over the path of forward selection (and a much shorter
-        list where that explains nearly as much: ``Ebic(parsimony=0.0)`` does without), by exact cross-validation in the
-        early rounds, or by how well each size predicts the next rows.
-    rule : {"auto", "hard", "pursuit", "reciprocal"}, default="auto"
-        How the estimate moves. ``"hard"`` is the paper's step; ``"pursuit"`` adds least squares on the support after
-        it; ``"reciprocal"`` shrinks what is just kept. ``"auto"`` is pursuit, and the paper's step with groups or a
-        `step_size` of your own.
-    n_steps : int or "auto", default=5
-        Thresholding steps per round, K. ``"auto"`` ends a round when a further step would gain less than a hundredth
-        of the statistical error, and after 20 steps at the latest. Pursuit ends a round when the support holds.
-    step_size : float, callable or "auto", default="auto"
-        Step size eta. ``"auto"`` finds, at each step, one for which the loss provably does not rise. A
-        callable is called with the round t (from one) and the step k (from zero).
-    n_warmup : int, default=0
-        Rows absorbed before the first round, t0.
-    round_size : int, default=1
-        Rows per round. Rows short of a full round wait for the next call, or for ``finish``.
+        ``"auto"`` chooses it from the data.
+    selection : {"ebic", "cv"} or an instance of Ebic or CrossValidation, default="ebic"
+        How ``"auto"`` chooses: by the extended BIC, or by cross-validation in the early rows.
     fit_intercept : bool, default=True
-        Whether the model has an intercept: the best one for all rows so far, at every round.
-    standardize : bool, default=True
-        Whether steps and comparisons are made in units of each column's standard deviation over all rows so far
-        (root mean square without an intercept). Coefficients are always in the units of the data.
-    follow_drift : bool, default=True
-        Whether coefficients may follow a stream that changes. What the estimate leaves of each row before it has seen
-        it is also predicted from what it left of the rows just before, by an adaptive filter on the kept features. When
-        that has been better by five standard errors, it is added to `coef_` and `intercept_`, until it has been no
-        better than nothing for some thousand rows. Only for ``partial_fit`` with the rule pursuit; in ``fit``, all
-        rows count alike.
-    prudent : bool or "auto", default="auto"
-        Whether `coef_` trusts a coefficient only as far as there are rows to carry it: as if four more rows had shown
-        no effect of the feature (see Notes). If not, it is least squares on the support. Only with the rule pursuit
-        and without groups; ``"auto"`` is yes if `sparsity` is "auto".
+        Whether the model has an intercept.
     groups : array-like of shape (n_features,), optional
         The group of each column, as integers or strings. Columns of a group (one-hot levels, lags of one signal)
-        are kept or dropped together: the s groups of largest norm are kept. A step then costs O(d s) instead of O(s^2).
+        are kept or dropped together.
     dtype : {"float64", "float32"}, default="float64"
-        Storage of the d x d co-moments; float32 halves the memory. Groups need float64.
-    tol : float, default=1e-8
-        ``fit`` stops when a round moves the coefficients less than this, relatively.
-    max_iter : int, default=1000
-        ``fit`` stops after this many rounds at the latest.
+        Storage of the d x d co-moments; float32 halves the memory.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        Coefficients; zero outside the support.
+        Coefficients: least squares on the support, zero elsewhere. Read-only.
     intercept_ : float
         Intercept; 0.0 if ``fit_intercept=False``.
     support_ : ndarray of int
@@ -121,24 +103,14 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
         The s in use: the one chosen, or `sparsity`, or the number of columns (or groups) if there are fewer.
     selection_ : Selection
         The last choice of s and its criterion for every s, with ``sparsity="auto"``.
-    drifts_ : bool
-        Whether the stream has changed, so that coefficients follow its recent rows.
-    overall_coef_, overall_intercept_ : ndarray of shape (n_features_in_,), float
-        What fits all rows best, counted alike: with pursuit, least squares on the support.
-    milestones_ : list of Milestone
-        How things stood whenever there were a twentieth more rows: rows, rounds, s, support and coefficients.
+    selection_history_ : list of Record
+        What was chosen when: rows, s, support and coefficients.
     selected_groups_ : ndarray
         Labels of the groups that are kept, if there are `groups`.
-    step_size_ : float
-        The last step taken.
     n_samples_seen_ : int
         Rows absorbed.
-    n_rounds_ : int
-        Rounds done.
-    n_iter_ : int
-        Rounds done by the last ``fit``; 0 if there was none.
     summary_ : Gram
-        What the rows left behind.
+        The summary of all rows so far.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str
@@ -146,30 +118,19 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
 
     Notes
     -----
-    All of this is about rows that count alike. In a stream that changes, `coef_` follows its recent rows instead (see
-    `follow_drift`), of which none counts for more than the average one, whatever its weight.
+    Rows are folded into the co-moments in blocks of 128 to 256. The support is chosen again at the first fold at which
+    there are at least 5 % more rows, and at the latest when there are 20 % more. ``fit``, ``fit_summary`` and
+    ``finish`` choose on all rows. Reading an attribute never changes what comes later.
 
-    Least squares on the support takes every coefficient at face value, also that of a rare level which a single row
-    has, and of a feature that was kept because noise made it look larger. With `prudent`, rows in which nothing happens
-    are added along each feature, :math:`(G + D) \theta = h` instead of :math:`G \theta = h`, where D is diagonal with
-    :math:`4 / (\max(m, \min(t^2, m^2)) + (t / 10)^2)` of what a feature has of its own beside the other kept ones,
-    :math:`1 / (G^{-1})_{jj}`. Here t is the coefficient in standard errors and
-    :math:`m = \sum_i x_{ij}^2 / \max_i x_{ij}^2`, about the mean if there is an intercept, is the number of rows that
-    carry the feature; rows count by their weights. So a level that one row has keeps a fifth to a third of its
-    coefficient, a normal column nearly all, and without noise everything is exact. `overall_coef_` is without.
-
-    ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. ``fit`` depends on the
-    rows but not on their order, to rounding, and ``partial_fit`` may go on from there.
-
-    With a number for `sparsity`, ``fit_intercept=False``, ``standardize=False`` and a float `step_size`, the
-    coefficients after each row are the iterates of Algorithm 1 to rounding.
+    ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. Results do not depend on the
+    scales of the columns, to rounding.
 
     References
     ----------
-    S. Yang and Q. Sun (2026). Online Generalized Sparse Regression: How Does Overparametrization Help?
+    A. Miller (2002). Subset Selection in Regression. Chapman and Hall.
 
-    T. Blumensath and M. E. Davies (2010). Normalized Iterative Hard Thresholding: Guaranteed Stability and
-    Performance. IEEE Journal of Selected Topics in Signal Processing 4(2), 298-309.
+    J. Chen and Z. Chen (2008). Extended Bayesian information criteria for model selection with large model spaces.
+    Biometrika 95(3), 759-771.
 
     Examples
     --------
@@ -188,166 +149,230 @@ class SparseRegressor(Explaining, SparseLinear, Growing):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Growing._parameter_constraints,
         "sparsity": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "selection": [StrOptions(set(METHODS)), Method],
-        "rule": [StrOptions({"auto", *RULES})],
-        "n_steps": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
-        "standardize": ["boolean"],
-        "follow_drift": ["boolean"],
-        "prudent": ["boolean", StrOptions({"auto"})],
         "groups": ["array-like", None],
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
     }
-    _summary_type = Gram
-    # Models in files from before there was the parameter do not have it.
-    follow_drift: bool = True
-    prudent: bool | str = "auto"
+    _chooser: Chooser | None
+    _size: int
+    _next: int
+    _estimated: _Estimate | None
+    # Computed when it is read, so not part of what is saved.
+    _transient: ClassVar[tuple[str, ...]] = ("_estimated",)
 
     def __init__(
         self,
         sparsity: int | str = "auto",
         *,
         selection: str | Method = "ebic",
-        rule: str = "auto",
-        n_steps: int | str = 5,
-        step_size: StepSize = "auto",
-        n_warmup: int = 0,
-        round_size: int = 1,
         fit_intercept: bool = True,
-        standardize: bool = True,
-        follow_drift: bool = True,
-        prudent: bool | str = "auto",
         groups: ArrayLike | None = None,
         dtype: str = "float64",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
     ) -> None:
         self.sparsity = sparsity
         self.selection = selection
-        self.rule = rule
-        self.n_steps = n_steps
-        self.step_size = step_size
-        self.n_warmup = n_warmup
-        self.round_size = round_size
         self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.follow_drift = follow_drift
-        self.prudent = prudent
         self.groups = groups
         self.dtype = dtype
-        self.tol = tol
-        self.max_iter = max_iter
 
     # -- fitting ---------------------------------------------------------------------------------------
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Floats, Floats | None]:
-        dtype = self.summary_.dtype if hasattr(self, "summary_") and not reset else np.dtype(self.dtype)
-        return self._check_rows(X, y, sample_weight, reset, dtype)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows.
 
-    def _new_summary(self, rows: Any, responses: Any) -> Gram:
-        return Gram(rows.shape[1], self.dtype)
+        Parameters
+        ----------
+        X : array-like, dataframe or sparse matrix of shape (n, n_features)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            Non-negative; a weight of two counts a row twice.
 
-    def _summarise(self, rows: Any, responses: Any, weights: Any) -> Gram:
-        summary: Gram = super()._summarise(rows, responses, weights)
-        if isinstance(self.sparsity, str):  # cross-validation has to see the rows, too
-            self._chooser_of_fit = self._method().chooser(0)
-            self._chooser_of_fit.absorb(summary, rows, responses, weights)
-        return summary
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            first = not hasattr(self, "summary_")
+            dtype = np.dtype(self.dtype) if first else self.summary_.dtype
+            rows = self._check_rows(X, y, sample_weight, first, dtype)
+            if first:
+                self._start(Gram(rows.X.shape[1], self.dtype))
+            self._adopt_parameters()
+        self._absorb(rows)
+        return self
 
-    def _method(self) -> Method:
-        return METHODS[self.selection] if isinstance(self.selection, str) else self.selection
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, add all rows, and choose the support on them.
 
-    def _problem(self) -> Any:
-        d, groups, limit = self.summary_.n_features, None, "columns"
-        if self.groups is not None:
-            if self.groups is not getattr(self, "_labels", None):
-                try:
-                    self._labels, self._groups = self.groups, Groups(self.groups, 1)
-                except ValueError as error:
-                    raise ValueError(f"groups: {error}") from error
-            if self.summary_.dtype != np.float64:
-                raise ValueError("groups need co-moments in float64; use dtype='float64'.")
-            groups, limit = self._groups, "groups"
-            if len(groups.index) != d:
-                raise ValueError(f"groups has {len(groups.index)} labels and X has {d} columns; give one per column.")
-            if self.rule not in ("auto", "hard"):
-                raise ValueError(f"groups move by hard thresholding, not by rule={self.rule!r}; use rule='hard'.")
-            if self.n_steps == "auto":
-                raise ValueError("groups take a fixed number of steps; give n_steps a number.")
-            d = groups.n_groups
-        size, method = None, None
-        if isinstance(self.sparsity, str):
-            method = self._method()
-        else:
-            size = int(min(self.sparsity, d))
-            if self.sparsity > d and not self._growing and self.sparsity != getattr(self, "_warned_of", None):
-                self._warned_of = self.sparsity
-                warn_caller(f"sparsity={self.sparsity} exceeds the number of {limit}; using {d}.", UserWarning)
-        rule = self.rule if self.rule != "auto" else "pursuit" if isinstance(self.step_size, str) else "hard"
-        least_squares = rule == "pursuit" and groups is None
-        prudent = size is None if isinstance(self.prudent, str) else bool(self.prudent)
-        return _Problem(
-            size=size,
-            method=method,
-            centred=bool(self.fit_intercept),
-            standardized=bool(self.standardize),
-            groups=groups,
-            rule=rule,
-            patient=self.n_steps == "auto",
-            follow=bool(self.follow_drift) and least_squares,
-            prudent=prudent and least_squares,
-        )
+        Parameters and return value are those of ``partial_fit``.
+        """
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            rows = self._check_rows(X, y, sample_weight, True, np.dtype(self.dtype))
+            if rows.weights is not None and not rows.weights.any():
+                raise ValueError("All sample weights are zero; at least one row must count.")
+            self._start(Gram(rows.X.shape[1], self.dtype))
+            self.summary_.absorb_checked(rows.X, rows.y, rows.weights)
+            if self._chooser is not None:
+                self._chooser.absorb(self.summary_, rows)
+            return self.finish()
 
-    def _new_rounds(self) -> SelectingRounds:
-        problem = self._solved
-        family: Family
-        if problem.groups is None:
-            family = Features(
-                problem.centred, problem.standardized, problem.rule, problem.patient, problem.follow, problem.prudent
-            )
-        else:
-            family = GroupedFeatures(problem.groups, problem.centred, problem.standardized)
-        chooser = None
-        if problem.method is not None:
-            chooser = self.__dict__.pop("_chooser_of_fit", None) or problem.method.chooser(self.n_warmup)
-        return SelectingRounds(self.summary_, family, problem.size or 0, chooser)
+    def fit_summary(self, summary: Gram) -> Self:
+        """Fit from cross-products alone: as ``fit`` on the rows that the summary has seen.
 
-    def _publish_estimate(self) -> None:
-        rounds = self._rounds.inner
-        if self._solved.follow or self._solved.prudent:
-            self.coef_, intercept = rounds.current()
-            self.drifts_ = rounds.follows
-        else:
-            self.coef_, intercept = rounds.coef.flatten(), rounds.intercept if self.fit_intercept else 0.0
-            self.drifts_ = False
-        self.intercept_ = float(intercept[0] if isinstance(intercept, np.ndarray) else intercept)
-        self.sparsity_ = self._rounds.size
-        passed, shown = self._rounds.milestones, self.__dict__.get("milestones_")
-        if shown is None or len(passed) != len(shown) or passed[-1:] != shown[-1:]:
-            self.milestones_ = list(passed)
+        The summary is copied; ``partial_fit`` may go on from it.
+        """
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            check_summary(summary, Gram)
+            self._forget_features(summary.n_features)
+            self._start(summary.copy())
+            return self.finish()
+
+    def finish(self) -> Self:
+        """Choose the support on all rows so far: the place where a stream ends, or pauses."""
+        check_is_fitted(self, "summary_")
+        with InterruptsDeferred(whole=True):  # an interrupt falls after the choice
+            with self._unchanged_by_failure():
+                self._check_parameters()
+                self._adopt_parameters()
+            due = self._next
+            if self._chooser is not None:
+                self._chooser.force()
+            self._select()
+            if self.summary_.n_samples < due:  # what comes later does not depend on this
+                self._next = due
+            self._estimate()
+        return self
+
+    def _widen(self, n_features: int) -> None:
+        """Append columns that were zero in every row so far; all that was learned stays."""
+        self.summary_ = self.summary_.grown(n_features)
+        self._chooser = None if self._chooser is None else self._chooser.widened(n_features)
+        self._forget_features(n_features)
+        self._estimated, self._solved = None, self._problem()
+        self._size = self._size if self._solved.size is None else self._solved.size
+
+    def _start(self, summary: Gram) -> None:
+        """Begin with a summary of which nothing is known."""
+        self.summary_ = summary
         self.__dict__.pop("selection_", None)
-        if self._rounds.selection is not None:
-            self.selection_ = self._rounds.selection
+        self.__dict__.pop("_warned_of", None)
+        self._history: list[Record] = []
+        self._support: Integers = np.zeros(0, np.intp)
+        self._estimated = None
+        self._next = 1
+        self._solved = self._problem()
+        self._adopted = self._parameters()
+        self._size = self._solved.size or 0
+        self._chooser = None if self._solved.method is None else self._solved.method.chooser(0)
 
-    def _safe_step(self) -> float:
-        moment = self.summary_.comoment() if self.fit_intercept else self.summary_.second_moment()
-        moment /= self.summary_.weight
-        scale = self.summary_.variance(self.fit_intercept) if self.standardize else np.ones(len(moment))
-        kept = self.sparsity_
-        if self._solved.groups is not None:
-            kept *= int(np.bincount(self._solved.groups.index).max())
-        return safe_step(moment, np.sqrt(scale), kept)
+    def _problem(self) -> _Problem:
+        groups = self._checked_groups(self.summary_.n_features)
+        size, method = self._given_size(groups), None
+        if size is None:
+            method = METHODS[self.selection] if isinstance(self.selection, str) else self.selection
+            if isinstance(method, NoiseEdge):
+                raise ValueError("selection=NoiseEdge() chooses ranks; use selection='ebic' for features.")
+        return _Problem(size, method, bool(self.fit_intercept), groups)
 
-    # -- using the model -------------------------------------------------------------------------------
+    def _adopt_parameters(self) -> None:
+        """Let parameters that were set since the last call take effect: the support is then chosen again."""
+        if self._as_adopted():
+            return
+        problem, before = self._problem(), self._solved
+        self._adopted = self._parameters()
+        if problem == before:
+            return
+        if problem.method != before.method or problem.groups is not before.groups:
+            self._chooser = None if problem.method is None else problem.method.chooser(0)
+            if self._chooser is not None:
+                self._chooser.check(self.summary_)
+            self.__dict__.pop("selection_", None)
+        self._solved, self._next = problem, 1
+        self._size = self._size if problem.size is None else problem.size
+
+    def _absorb(self, rows: Rows) -> None:
+        """Add checked rows; an interrupt falls between blocks, and finished blocks count."""
+        start, stop, summary, chooser = 0, len(rows), self.summary_, self._chooser
+        with InterruptsDeferred() as interrupts:
+            while start < stop:
+                n = summary.n_samples
+                if n >= self._next:  # other parameters were set
+                    self._select()
+                end = min(stop, start + self._next - n, start + summary.rows_until_fold)
+                piece = rows.cut(start, end)
+                summary.absorb_block(piece.dense(), piece.y, piece.weights)
+                if chooser is not None and chooser.needs_rows:
+                    with InterruptsDeferred(whole=True):
+                        chooser.absorb(summary, piece)
+                if summary.n_samples == self._next:
+                    self._select()
+                start = end
+                interrupts.check()
+
+    def _select(self) -> None:
+        """Choose the support on the summary as it stands."""
+        summary, family, values = self.summary_, self._family, np.zeros(0)
+        if summary.weight > 0.0:
+            choice = None if self._chooser is None else self._chooser.choose(family, summary)
+            path = None
+            if choice is not None:
+                path, self.selection_ = choice
+                self._size = self.selection_.chosen
+            if isinstance(self._solved.method, Criterion) and isinstance(path, SubsetPath):
+                self._support, values, _ = path.best
+            else:
+                self._support, values = family.subsets.best(summary, self._size)
+        self._estimated = None
+        self._next = next_selection(summary)
+        self._support.setflags(write=False)  # records share it
+        note(self._history, summary, self._size, self._support, values)
+
+    # -- the estimate ----------------------------------------------------------------------------------
 
     @property
-    def selected_groups_(self) -> NDArray[Any]:
-        """Labels of the groups that are kept, in the order in which they first appear."""
-        check_is_fitted(self, "coef_")
-        groups = self._solved.groups
-        if groups is None:
-            raise AttributeError("selected_groups_ is there only with groups.")
-        names: NDArray[Any] = groups.names[groups.norms(self.coef_) > 0.0]
-        return names
+    def _family(self) -> SubsetFamily:
+        return SubsetFamily(self._solved.centred, self._solved.groups)
+
+    def _fit(self) -> LinearFit:
+        if self.summary_.weight == 0.0:
+            return LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
+        return least_squares(self.summary_, self._support, self._solved.centred)
+
+    def _estimate(self) -> _Estimate:
+        """Least squares on the support, computed once for all rows so far."""
+        if "summary_" not in self.__dict__:
+            check_is_fitted(self, "summary_")
+        now, n, support = self.__dict__.get("_estimated"), self.summary_.n_samples, self._support
+        if now is None or now.n_samples != n or now.support is not support:
+            fit = self._fit()
+            coef = fit.coef(self.summary_.n_features)
+            coef.setflags(write=False)
+            now = self._estimated = _Estimate(n, support, coef, float(fit.intercept))
+        return now
+
+    @property
+    def coef_(self) -> Floats:  # type: ignore[override]
+        """Coefficients; zero outside the support."""
+        return self._estimate().coef
+
+    @property
+    def intercept_(self) -> float:  # type: ignore[override]
+        """The intercept; zero if there is none."""
+        return self._estimate().intercept
+
+    @property
+    def sparsity_(self) -> int:
+        """The size in use."""
+        check_is_fitted(self, "summary_")
+        return self._size
+
+    @property
+    def selection_history_(self) -> list[Record]:
+        """What was chosen when, while rows came in."""
+        check_is_fitted(self, "summary_")
+        return list(self._history)

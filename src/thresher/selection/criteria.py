@@ -2,13 +2,17 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.kernels.problem import PERFECT
-from thresher.selection.path import Family, Path
+from thresher._utils.tolerances import PERFECT
+from thresher.online.samples import Samples
+from thresher.solvers.path import Path
+
+if TYPE_CHECKING:
+    from thresher.selection.family import Family
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +27,7 @@ class Selection:
     Attributes
     ----------
     method : str
-        "ebic", "edge", "folds" or "prequential".
+        "ebic", "noise_edge" or "cv".
     sizes : ndarray of int
         The sizes compared.
     criterion : ndarray
@@ -43,16 +47,10 @@ class Selection:
     chosen: int
     n_samples: int
 
-    @property
-    def best(self) -> int:
-        """The smallest size whose criterion is least; the size chosen may be smaller."""
-        return smallest_minimiser(self.sizes, self.criterion)
-
     def __repr__(self) -> str:
         value = float(self.criterion[np.searchsorted(self.sizes, self.chosen)])
-        best = f"best={self.best}, " if self.best != self.chosen else ""
         return (
-            f"Selection(chosen={self.chosen} of {self.sizes[0]}..{self.sizes[-1]}, {best}method={self.method!r}, "
+            f"Selection(chosen={self.chosen} of {self.sizes[0]}..{self.sizes[-1]}, method={self.method!r}, "
             f"criterion={value:.6g}, n_samples={self.n_samples})"
         )
 
@@ -66,20 +64,17 @@ def smallest_minimiser(sizes: NDArray[np.intp], criterion: Floats, allowance: fl
 class Chooser(ABC):
     """Chooses a size, again and again, while a stream goes on."""
 
-    method: Any
-
-    @property
-    def watches(self) -> bool:
-        """Whether it needs to see the samples themselves."""
-        return type(self).absorb is not Chooser.absorb
+    method: "Method"
+    #: Whether it must see the samples themselves.
+    needs_rows: ClassVar[bool] = False
 
     def check(self, summary: Any) -> None:  # noqa: B027 - most choosers need nothing but the summary
         """Raise if the choice cannot be made for a stream that this summary has seen the beginning of."""
 
-    def absorb(self, summary: Any, *samples: Any) -> None:  # noqa: B027 - most choosers look at the summary alone
+    def absorb(self, summary: Any, samples: Samples) -> None:  # noqa: B027 - most choosers look at the summary alone
         """See the samples that the summary has just absorbed."""
 
-    def hurry(self) -> None:  # noqa: B027 - most choosers choose whenever they are asked
+    def force(self) -> None:  # noqa: B027 - most choosers choose whenever they are asked
         """Choose at the next occasion, even if little came in since the last."""
 
     def widened(self, n_features: int) -> "Chooser":
@@ -87,7 +82,7 @@ class Chooser(ABC):
         return self
 
     @abstractmethod
-    def choose(self, family: Family, summary: Any) -> tuple[Path, Selection] | None:
+    def choose(self, family: "Family", summary: Any) -> tuple[Path, Selection] | None:
         """A path on the summary and the choice; None if the last choice stands."""
 
 
@@ -100,13 +95,21 @@ class Method(ABC):
 
 
 class Criterion(Method):
-    """Minimise a number that follows from the path alone."""
+    """Minimise n log(RSS / n) + penalty.
+
+    A subclass has a `name` and says what candidates cost (`penalty`), linear in their numbers of parameters; that is
+    all that a criterion of your own needs.
+    """
 
     name: ClassVar[str]
 
     @abstractmethod
+    def penalty(self, weight: float, freedom: Floats, log_models: Floats) -> Floats:
+        """What candidates cost, by their numbers of parameters and the logarithms of the numbers of models."""
+
     def criterion(self, path: Any) -> Floats:
         """The criterion of every candidate."""
+        return misfit(path) + self.penalty(path.weight, path.freedom, path.log_models)
 
     def select(self, path: Path, n_samples: int) -> Selection:
         """The choice on a path: the smallest size whose criterion is least."""
@@ -124,9 +127,9 @@ class CriterionChooser(Chooser):
 
     method: Criterion
 
-    def choose(self, family: Family, summary: Any) -> tuple[Path, Selection]:
+    def choose(self, family: "Family", summary: Any) -> tuple[Path, Selection]:
         """The choice on a new path."""
-        path = family.path(summary)
+        path = family.path(summary, criterion=self.method)
         return path, self.method.select(path, summary.n_samples)
 
 

@@ -1,26 +1,23 @@
 """Choosing a size by an information criterion."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.selection.criteria import Criterion, Selection, misfit
-from thresher.selection.path import Path
+from thresher.selection.criteria import Criterion
 
 Floats = NDArray[np.float64]
 
 # How far above the bound for consistency gamma is; see docs/choosing.md for what it makes of finite samples.
 BEYOND = 0.2
-# A list of features gives way to one with at most this share of them, which has no fewer than so many.
-SHORTER, SHORT = 0.625, 7
 
 
 @dataclass(frozen=True)
 class Ebic(Criterion):
-    r"""Minimise the extended BIC over the path; a much shorter list of features that is nearly as good is preferred.
+    r"""Minimise the extended BIC.
 
     .. math:: n \log(\mathrm{RSS}_k / n) + \mathrm{df}_k \log n + 2 \gamma \log \tbinom dk
 
@@ -34,12 +31,6 @@ class Ebic(Criterion):
         What the search costs. The least criterion is a consistent choice, for d growing as a power of n, if
         :math:`\gamma > 1 - \log n / (2 \log d)`; ``"auto"`` is 0.2 more than that, and at least 0.2. So the search
         costs much where rows are few for d features, and less when there are many.
-    parsimony : float, default=0.01
-        The share of the variance explained by the best model, that of the least criterion, which a much shorter list of
-        features may forgo. With many rows every feature that matters at all is found, however little. So the best model
-        gives way to the smallest one on the path that explains all but this share and leaves at most twice as much
-        unexplained, or to that of seven features (or groups) if it is larger; but only to one with at most five eighths
-        of its features. Zero always takes the best model. For ranks it makes no difference.
 
     References
     ----------
@@ -58,32 +49,19 @@ class Ebic(Criterion):
     """
 
     gamma: float | str = "auto"
-    parsimony: float = 0.01
     name: ClassVar[str] = "ebic"
 
     def __post_init__(self) -> None:
         number = isinstance(self.gamma, Real) and 0.0 <= self.gamma < np.inf
         if not number and self.gamma != "auto":
             raise ValueError(f"gamma must be a number, at least 0, or 'auto', got {self.gamma!r}")
-        if not (isinstance(self.parsimony, Real) and 0.0 <= self.parsimony <= 1.0):
-            raise ValueError(f"parsimony must be a share, from 0 to 1, got {self.parsimony!r}")
 
-    def criterion(self, path: Path) -> Floats:
-        """The criterion of every candidate."""
-        log_n = np.log(max(path.weight, 1.0))
-        gamma = self.gamma if isinstance(self.gamma, Real) else _beyond_consistency(log_n, path.log_models)
-        result: Floats = misfit(path) + path.freedom * log_n + 2.0 * float(gamma) * path.log_models
+    def penalty(self, weight: float, freedom: Floats, log_models: Floats) -> Floats:
+        """What each candidate costs in n log(RSS / n)."""
+        log_n = np.log(max(weight, 1.0))
+        gamma = float(self.gamma) if isinstance(self.gamma, Real) else _beyond_consistency(log_n, log_models)
+        result: Floats = freedom * log_n + 2.0 * gamma * log_models
         return result
-
-    def select(self, path: Path, n_samples: int) -> Selection:
-        """The smallest size whose criterion is least, or a much smaller one that is nearly as good."""
-        found = super().select(path, n_samples)
-        loss = float(path.loss[np.searchsorted(path.sizes, found.chosen)])
-        forgone = min(float(self.parsimony) * (path.spread - loss), loss)
-        if not forgone > 0.0:
-            return found
-        size = max(int(path.sizes[np.argmax(path.loss <= loss + forgone)]), SHORT)
-        return replace(found, chosen=size) if size <= SHORTER * found.chosen else found
 
 
 def _beyond_consistency(log_n: float, log_models: Floats) -> float:

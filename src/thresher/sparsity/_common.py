@@ -3,9 +3,17 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.kernels.certificate import tie_band
+from thresher._utils.tolerances import TIE
 
 Floats = NDArray[np.float64]
+
+# The share of the largest magnitude that rounding may add to any.
+ROUNDOFF = 1e-13
+
+
+def tie_band(cut: float, largest: float) -> float:
+    """How far from the cut a magnitude counts as tied with it."""
+    return TIE * cut + ROUNDOFF * largest
 
 
 def largest(size: Floats, n: int) -> NDArray[np.bool_]:

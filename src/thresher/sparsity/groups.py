@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher._checks import check_positive_integer
+from thresher._utils.checks import check_positive_integer
 from thresher.sparsity._common import largest, relative_concavity
 
 Floats = NDArray[np.float64]
@@ -67,6 +67,21 @@ class Groups:
     def n_groups(self) -> int:
         """How many different groups there are."""
         return len(self.names)
+
+    def members(self, group: int) -> NDArray[np.intp]:
+        """The columns of a group, ascending."""
+        return np.flatnonzero(self.index == group)
+
+    @property
+    def by_size(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Groups with the same number of columns together: their numbers, and their columns, a row for each."""
+        sizes = np.bincount(self.index)
+        order = np.argsort(self.index, kind="stable")
+        members = np.split(order, np.cumsum(sizes)[:-1])
+        return [
+            (numbers, np.array([members[g] for g in numbers]))
+            for numbers in (np.flatnonzero(sizes == size) for size in np.unique(sizes))
+        ]
 
     def norms(self, theta: ArrayLike) -> Floats:
         """The Euclidean norm of each group, in the order of `names`."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher._checks import check_positive_integer
+from thresher._utils.checks import check_positive_integer
 from thresher.sparsity._common import relative_concavity
 
 Floats = NDArray[np.float64]

@@ -5,10 +5,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher._checks import as_real, check_finite, check_positive_integer, check_range, check_weights
-from thresher._interrupts import InterruptsDeferred
-from thresher._memory import require_bytes
-from thresher.checkpoint import Saving
+from thresher._utils.checks import as_real, check_finite, check_positive_integer, check_range, check_weights
+from thresher._utils.interrupts import InterruptsDeferred
+from thresher._utils.memory import require_bytes
+from thresher.io.checkpoint import Saving
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -1,6 +1,7 @@
 """The Gram summary of a stream of rows with one response."""
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -8,28 +9,15 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.linalg import blas
 
-from thresher._arrays import NO_WEIGHTS, read_only
-from thresher._checks import check_coef, check_features, check_positive_integer, check_rows
-from thresher._interrupts import InterruptsDeferred
-from thresher.checkpoint import Saving
-from thresher.kernels import gram as kernel
-from thresher.kernels.gram import (
-    CROSS,
-    N_BUFFERED,
-    N_MOMENTS,
-    N_SAMPLES,
-    SHIFT_X,
-    SHIFT_Y,
-    SUM_X,
-    SUM_XX,
-    SUM_Y,
-    SUM_YY,
-    GramArrays,
-)
-from thresher.summaries._combining import add, check_part, copied, make_constant, selected
-from thresher.summaries._folding import block_rows, fold, require_room
-from thresher.summaries._moments import Moments
+from thresher._utils.checks import check_coef, check_features, check_positive_integer, check_rows
+from thresher._utils.interrupts import InterruptsDeferred
+from thresher._utils.memory import require_bytes
+from thresher.io.checkpoint import Saving
+from thresher.summaries import _shifted
+from thresher.summaries._combining import add, check_part, make_constant
+from thresher.summaries._shifted import State, Sums
 from thresher.summaries._widening import room_for, widened
+from thresher.summaries.moments import Moments
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +25,28 @@ Floats = NDArray[np.float64]
 CANCELLED_SHARE = 1e-13
 
 
-class Gram(Moments, Saving):
+def block_rows(n_features: int, hold_rows: bool = False) -> int:
+    """Rows per fold: enough for BLAS-3 speed, at most an eighth of the Gram's own memory if it is large.
+
+    Where rows are held, products with all moments are frequent, and each goes over the buffer: a shorter one.
+    """
+    if hold_rows:
+        return 64
+    return min(max((n_features // 8 + 15) // 16 * 16, 128), 256)
+
+
+def _require_room(n_features: int, block: int, storage: np.dtype[Any]) -> None:
+    """Raise MemoryError if there is no room for the co-moments of so many columns, and a buffer of `block` rows."""
+    require_bytes(
+        n_features * n_features * storage.itemsize + 8 * n_features * (block + 8),
+        f"A Gram of {n_features:,} features in {storage}",
+        "Use fewer features."
+        if storage == np.float32
+        else "dtype=numpy.float32 halves it; otherwise use fewer features.",
+    )
+
+
+class Gram(Saving):
     r"""What a stream of rows (x, y) leaves behind for least squares: its second moments.
 
     With weights w (one, unless given) it keeps :math:`\sum w`, the means of x and y and the co-moments
@@ -101,37 +110,115 @@ class Gram(Moments, Saving):
         # Memory that is allocated but not written to takes no room, so a long first buffer costs what is in it.
         block = max(block_rows(d, hold_rows), d // 2 if hold_rows else 0)
         self._hold_rows = bool(hold_rows)
-        require_room(d, block, storage)
-        self._arrays = GramArrays(
-            scatter=np.zeros((d, d), storage),
-            buffer=np.zeros((block, d)),
-            buffer_y=np.zeros(block),
-            moments=np.zeros((N_MOMENTS, d)),
-            totals=np.zeros(4),
-            counts=np.zeros(2, np.int64),
-        )
+        _require_room(d, block, storage)
+        self._state = _shifted.new_state(d, block, storage)
 
     # -- what it holds ---------------------------------------------------------------------------------
 
     @property
-    def arrays(self) -> GramArrays:
+    def state(self) -> State:
         """The live state, for kernels. Everyone else should use the methods."""
-        return self._arrays
+        return self._state
 
     @property
     def n_features(self) -> int:
         """Number of columns d."""
-        return int(self._arrays.moments.shape[1])
+        return len(self._state.sum_x)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """How co-moments are stored."""
-        return self._arrays.scatter.dtype
+        return self._state.scatter.dtype
 
     @property
     def n_samples(self) -> int:
         """Number of rows absorbed, whatever their weights."""
-        return int(self._arrays.counts[N_SAMPLES])
+        return self._state.n_samples
+
+    @property
+    def n_folded(self) -> int:
+        """Rows in the co-moments; the others are still in the buffer."""
+        return self._state.n_samples - self._state.n_buffered
+
+    @property
+    def block_size(self) -> int:
+        """Rows that are folded at once."""
+        return block_rows(self.n_features, self._hold_rows)
+
+    def sums(self) -> Sums:
+        """Weight, shift and first-order sums over all rows."""
+        return _shifted.sums(self._state)
+
+    def _sums_of_response(self) -> Sums:
+        """The same of no column: in O(1), but for rows not yet folded."""
+        return _shifted.block_sums(self._state, np.zeros(0, np.intp))[1]
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        root = self._state.buffer_root[: self._state.n_buffered]
+        return self._state.weight + float(root @ root)
+
+    @property
+    def mean_x(self) -> Floats:
+        """Weighted mean of x; zero before the first row."""
+        return self.sums().mean_x
+
+    @property
+    def mean_y(self) -> float:
+        """Weighted mean of y; zero before the first row."""
+        return self._sums_of_response().mean_y
+
+    def variance(self, centred: bool = True) -> Floats:
+        """Mean square of each column, about its mean or about zero; exactly zero for a constant column."""
+        sums = self.sums()
+        result: Floats = sums.squares(centred) / (sums.weight or 1.0)
+        return result
+
+    def response_variance(self, centred: bool = True) -> float:
+        """The weighted mean of y^2 over all rows so far, about the mean or zero: twice the loss of no features."""
+        sums = self._sums_of_response()
+        self._require_weight(sums)
+        return sums.squares_y(centred) / sums.weight
+
+    def comoment(self) -> Floats:
+        """Sum w (x - mean)(x - mean)', as a new d x d array."""
+        return self._full(centred=True)
+
+    def second_moment(self) -> Floats:
+        """Sum w x x', as a new d x d array."""
+        return self._full(centred=False)
+
+    def _full(self, centred: bool) -> Floats:
+        sums, result = self.sums(), _shifted.shifted_scatter(self._state)
+        np.fill_diagonal(result, sums.sum_xx)  # float64 whatever the storage
+        return sums.recentre(result, sums, centred)
+
+    def cross_comoment(self) -> Floats:
+        """Sum w (x - mean_x)(y - mean_y)."""
+        return self.sums().products_y(centred=True)
+
+    def cross_moment(self) -> Floats:
+        """Sum w x y."""
+        return self.sums().products_y(centred=False)
+
+    def moments(self, centred: bool = True) -> Moments:
+        """The (co)moments of x and y; columns are read when they are asked for, without a d x d temporary."""
+        return Moments(self._state, centred)
+
+    def normal_equations(self, features: ArrayLike, centred: bool = True) -> tuple[Floats, Floats]:
+        """The rows and columns `features` of the (co)moments of x, and of those of x with y.
+
+        Solving them is least squares on these features alone. O(s^2), without a d x d temporary.
+        """
+        return self.equations(check_features(features, self.n_features), centred)[:2]
+
+    def equations(self, features: NDArray[np.intp], centred: bool) -> tuple[Floats, Floats, Sums]:
+        """The same for features that were checked, and their sums."""
+        matrix, sums = _shifted.block_sums(self._state, features)
+        sums.recentre(matrix, sums, centred)
+        matrix[np.diag_indices(len(features))] = sums.squares(centred)  # float64 whatever the storage
+        return matrix, sums.products_y(centred), sums
 
     # -- the loss --------------------------------------------------------------------------------------
 
@@ -140,63 +227,52 @@ class Gram(Moments, Saving):
 
         None stands for the best intercept, without the rounding of a large mean.
         """
-        theta, product, along_sum, beta = self._residual_sums(coef, intercept)
-        totals, weight = self._arrays.totals, self.weight
-        total = theta @ (product - 2.0 * self._arrays.moments[CROSS]) + totals[SUM_YY]
-        total += 2.0 * beta * (along_sum - totals[SUM_Y]) + weight * beta * beta
-        return max(float(total), 0.0) / (2.0 * weight)
-
-    def response_variance(self, centred: bool = True) -> float:
-        """The weighted mean of y^2 over all rows so far, about the mean or zero: twice the loss of no features."""
-        self._require_weight()
-        totals, weight = self._arrays.totals, self.weight
-        beta = float(totals[SUM_Y]) / weight if centred else -float(totals[SHIFT_Y])
-        total = totals[SUM_YY] - 2.0 * beta * totals[SUM_Y] + weight * beta * beta
-        return max(float(total), 0.0) / weight
-
-    def _require_weight(self) -> None:
-        if self.weight == 0.0:
-            raise ValueError("The summary is empty: absorb rows with positive weight first.")
+        theta, product, along_sum, beta, sums = self._residual_sums(coef, intercept)
+        total = float(theta @ (product - 2.0 * sums.cross)) + sums.sum_yy
+        total += 2.0 * beta * (along_sum - sums.sum_y) + sums.weight * beta * beta
+        return max(total, 0.0) / (2.0 * sums.weight)
 
     def gradient(self, coef: ArrayLike, intercept: float | None = 0.0) -> Floats:
         """The gradient of the loss in the coefficients, at a fixed intercept (None: the best one)."""
-        _, product, along_sum, beta = self._residual_sums(coef, intercept)
-        moments, totals = self._arrays.moments, self._arrays.totals
-        result = product - moments[CROSS] + moments[SUM_X] * beta
-        result += moments[SHIFT_X] * (along_sum - totals[SUM_Y] + self.weight * beta)
-        gradient: Floats = result / self.weight
+        _, product, along_sum, beta, sums = self._residual_sums(coef, intercept)
+        result = product - sums.cross + sums.sum_x * beta
+        result += sums.shift_x * (along_sum - sums.sum_y + sums.weight * beta)
+        gradient: Floats = result / sums.weight
         return gradient
 
     def best_intercept(self, coef: ArrayLike) -> float:
         """The intercept that minimises the loss for these coefficients."""
-        return self.mean_y - float(self.mean_x @ check_coef(coef, self.n_features))
+        sums = self.sums()
+        return sums.mean_y - float(sums.mean_x @ check_coef(coef, self.n_features))
 
-    def _residual_sums(self, coef: ArrayLike, intercept: float | None) -> tuple[Floats, Floats, float, float]:
-        """coef; (sum w z z') coef; (sum w z) . coef; and what is constant in the residual z . coef - v + beta."""
-        theta = check_coef(coef, self.n_features)
-        self._require_weight()
-        arrays, n = self._arrays, self._arrays.counts[N_BUFFERED]
-        product = np.zeros(self.n_features)
-        exact = arrays.scatter.shape == (self.n_features, self.n_features) and arrays.scatter.dtype == np.float64
-        if not exact or 8 * np.count_nonzero(theta) < len(theta):
-            kernel.add_scatter_product(arrays.scatter, theta, product)
-        elif self.n_folded:
-            product += blas.dsymv(1.0, arrays.scatter.T, theta, lower=1)
-        product += (arrays.buffer[:n] @ theta) @ arrays.buffer[:n]
-        along_sum = float(arrays.moments[SUM_X] @ theta)
+    def _residual_sums(self, coef: ArrayLike, intercept: float | None) -> tuple[Floats, Floats, float, float, Sums]:
+        """coef; (sum w z z') coef; (sum w z) . coef; what is constant in the residual z . coef - v + beta; the sums."""
+        theta, sums = check_coef(coef, self.n_features), self.sums()
+        self._require_weight(sums)
+        along_sum = float(sums.sum_x @ theta)
         if intercept is None:
-            beta = (float(arrays.totals[SUM_Y]) - along_sum) / self.weight
+            beta = (sums.sum_y - along_sum) / sums.weight
         else:
-            beta = float(arrays.moments[SHIFT_X] @ theta) + intercept - float(arrays.totals[SHIFT_Y])
-        return theta, product, along_sum, beta
+            beta = float(sums.shift_x @ theta) + intercept - sums.shift_y
+        return theta, self._scatter_product(theta), along_sum, beta, sums
 
-    def normal_equations(self, features: ArrayLike, centred: bool = True) -> tuple[Floats, Floats]:
-        """The rows and columns `features` of the (co)moments of x, and of those of x with y.
+    def _scatter_product(self, theta: Floats) -> Floats:
+        """(sum w z z') theta over all rows; O(s d) for a vector with few nonzeros."""
+        state, d, support = self._state, len(theta), np.flatnonzero(theta)
+        if 8 * len(support) < d or state.scatter.shape != (d, d) or state.scatter.dtype != np.float64:
+            product = np.zeros(d)
+            for start in range(0, len(support), _shifted.STRIPE):
+                some = support[start : start + _shifted.STRIPE]
+                product += theta[some] @ _shifted.shifted_columns(state, some)
+            return product
+        buffer = state.buffer[: state.n_buffered]
+        result: Floats = blas.dsymv(1.0, state.scatter.T, theta, lower=1) + (buffer @ theta) @ buffer
+        return result
 
-        Solving them is least squares on these features alone. O(s^2), without a d x d temporary.
-        """
-        part = self.select(features, np.float64)  # what float32 holds is exact in it
-        return (part.comoment(), part.cross_comoment()) if centred else (part.second_moment(), part.cross_moment())
+    @staticmethod
+    def _require_weight(sums: Sums) -> None:
+        if sums.weight == 0.0:
+            raise ValueError("The summary is empty: absorb rows with positive weight first.")
 
     # -- absorbing rows --------------------------------------------------------------------------------
 
@@ -210,67 +286,51 @@ class Gram(Moments, Saving):
         sample_weight : array-like of shape (n,), optional
             Non-negative; a weight of two counts a row twice.
         """
-        rows, responses, weights = check_rows(X, y, sample_weight, self.n_features, self.dtype)
+        return self.absorb_checked(*check_rows(X, y, sample_weight, self.n_features, self.dtype))
+
+    def absorb_checked(self, X: Any, y: Floats, weights: Floats | None) -> Self:
+        """Add rows that were checked."""
         with InterruptsDeferred() as interrupts:
-            for block in self.blocks(rows, responses, weights):
-                kernel.absorb_rows(self._arrays, *block)
-                self.fold_if_full()
+            for block in self.blocks(X, y, weights):
+                self.absorb_block(*block)
                 interrupts.check()
         return self
 
-    def blocks(self, X: Any, y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats]]:
+    def absorb_block(self, X: Floats, y: Floats, weights: Floats | None) -> None:
+        """Add checked rows, dense and in float64, that the buffer has room for."""
+        _shifted.buffer_rows(self._state, X, y, weights)
+        self.fold_if_full()
+
+    def blocks(self, X: Any, y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats | None]]:
         """Cut checked rows where the buffer fills up, or sooner, each piece dense and in float64."""
         sparse, block = scipy.sparse.issparse(X), self.block_size
         start, stop = 0, X.shape[0]
         while start < stop:
-            room = len(self._arrays.buffer) - self._arrays.counts[N_BUFFERED]
+            room = len(self._state.buffer) - self._state.n_buffered
             piece = slice(start, min(stop, start + min(room, block)))
             rows = X[piece].toarray() if sparse else X[piece]
             yield (
-                read_only(np.ascontiguousarray(rows, np.float64)),
-                read_only(y[piece]),
-                NO_WEIGHTS if weights is None else read_only(weights[piece]),
+                np.ascontiguousarray(rows, np.float64),
+                y[piece],
+                None if weights is None else weights[piece],
             )
             start = piece.stop
 
     @property
-    def block_size(self) -> int:
-        """Rows that are folded at once."""
-        return block_rows(self.n_features, self._hold_rows)
-
-    @property
-    def n_folded(self) -> int:
-        """Rows in the co-moments; the others are still in the buffer."""
-        return int(self._arrays.counts[N_SAMPLES] - self._arrays.counts[N_BUFFERED])
+    def rows_until_fold(self) -> int:
+        """How many more rows fill the buffer."""
+        return len(self._state.buffer) - self._state.n_buffered
 
     def fold_if_full(self) -> bool:
         """Fold the buffer once it is full. True if the shift moved, so that derived sums must be redone."""
-        return self._fold() if self._arrays.counts[N_BUFFERED] == len(self._arrays.buffer) else False
+        return self._fold() if self._state.n_buffered == len(self._state.buffer) else False
 
     def _fold(self) -> bool:
-        fold(self._arrays)
-        block = self.block_size
-        if len(self._arrays.buffer) != block:  # it was the first, long one
-            self._arrays = self._arrays._replace(buffer=np.zeros((block, self.n_features)), buffer_y=np.zeros(block))
-        moved = self.weight > 0.0 and bool(kernel.mean_left_shift(self._arrays))
-        if moved:
-            kernel.recentre(self._arrays)
+        moved, block = _shifted.fold(self._state), self.block_size
+        if len(self._state.buffer) != block:  # it was the first, long one
+            self._state.buffer = np.zeros((block, self.n_features))
+            self._state.buffer_y, self._state.buffer_root = np.zeros(block), np.zeros(block)
         return moved
-
-    def twin(self) -> "Gram":
-        """Another Gram that shares co-moments and buffer with this one, which alone may fold; see ``catch_up``."""
-        result = Gram.__new__(Gram)
-        result._hold_rows = self._hold_rows
-        return result.catch_up(self)
-
-    def catch_up(self, other: "Gram") -> Self:
-        """Share co-moments and buffer with the other, which alone may fold, and copy its O(d) sums.
-
-        Both may then take the same rows, each at its own pace.
-        """
-        own = {name: getattr(other._arrays, name).copy() for name in ("moments", "totals", "counts")}
-        self._arrays = other._arrays._replace(**own)
-        return self
 
     # -- summaries as values ---------------------------------------------------------------------------
 
@@ -286,7 +346,11 @@ class Gram(Moments, Saving):
         """The summary of the same rows with only these columns, in this order, as a new object."""
         index = check_features(features, self.n_features)
         result = Gram(len(index), self.dtype if dtype is None else dtype)
-        selected(self._arrays, index, result._arrays)
+        ours, new = self._state, result._state
+        new.scatter[...], sums = _shifted.block_sums(ours, index)
+        np.fill_diagonal(new.scatter, sums.sum_xx)  # float64 whatever the storage
+        _, new.shift_x, new.sum_x, new.sum_xx, new.cross, new.shift_y, new.sum_y, new.sum_yy = sums
+        new.weight, new.n_samples, new.started = sums.weight, ours.n_samples, ours.started
         return result
 
     def widened(self, n_features: int) -> "Gram":
@@ -298,26 +362,26 @@ class Gram(Moments, Saving):
         return self.copy().grown(n_features, n_features)
 
     def grown(self, n_features: int, room: int | None = None) -> "Gram":
-        """The same, but it takes over the storage of this one, which must not go on: for columns that come and come.
+        """The same, but it takes over the storage of this one, which must not go on: for columns that keep appearing.
 
         O(d) and a copy of the buffer, but for a copy of the co-moments whenever there are an eighth more columns.
         """
         d = check_positive_integer(n_features, "n_features")
         if d < self.n_features:
             raise ValueError(f"Cannot widen a summary of {self.n_features} features to {d}; select() leaves some out.")
-        room = room_for(self._arrays, d) if room is None else room
-        if room > len(self._arrays.scatter):
-            require_room(room, self.block_size, self.dtype)
+        room = room_for(self._state, d) if room is None else room
+        if room > len(self._state.scatter):
+            _require_room(room, self.block_size, self.dtype)
         result = Gram.__new__(Gram)
         result._hold_rows = self._hold_rows
-        result._arrays = widened(self._arrays, d, room, block_rows(d, self._hold_rows))
+        result._state = widened(self._state, d, room, block_rows(d, self._hold_rows))
         return result
 
     def trim(self) -> None:
-        """Let go of room for columns to come: BLAS called by address takes the matrix as it is."""
-        d, arrays = self.n_features, self._arrays
-        if len(arrays.scatter) > d:
-            self._arrays = arrays._replace(scatter=arrays.scatter[:d, :d].copy())
+        """Release the room for columns to come: BLAS called by address takes the matrix as it is."""
+        d, state = self.n_features, self._state
+        if len(state.scatter) > d:
+            state.scatter = state.scatter[:d, :d].copy()
 
     def merge(self, other: "Gram") -> "Gram":
         """The summary of both streams, as a new object."""
@@ -335,16 +399,16 @@ class Gram(Moments, Saving):
                 f"{self.n_samples} rows of total weight {self.weight:g}: that is more than was absorbed."
             )
         result = self._combine(other, -1.0, self.dtype)
-        before, after = self._arrays.moments[SUM_XX], result._arrays.moments[SUM_XX]
+        before, after = self.sums().sum_xx, result._state.sum_xx
         nothing_left = result.n_samples == 0 or result.weight <= 1e-12 * self.weight
         check_part(before, after, nothing_left)
-        np.maximum(after, 0.0, out=after)
+        result._state.sum_xx = np.maximum(after, 0.0)
         if nothing_left:
             n_left, result = result.n_samples, self.empty()
-            result._arrays.counts[N_SAMPLES] = n_left
+            result._state.n_samples = n_left
         else:
             cancelled = result.weight * result.variance() <= CANCELLED_SHARE * before
-            make_constant(result._arrays, np.flatnonzero(cancelled))
+            make_constant(result._state, np.flatnonzero(cancelled))
         return result
 
     def _check_partner(self, other: "Gram", verb: str) -> None:
@@ -358,13 +422,22 @@ class Gram(Moments, Saving):
     def _combine(self, other: "Gram", sign: float, dtype: DTypeLike) -> "Gram":
         """This summary plus `sign` times the other, about this one's shift."""
         result = self._folded_copy(dtype=dtype)
-        add(result._arrays, other._folded_copy()._arrays, sign)
+        add(result._state, other._folded_copy()._state, sign)
         return result
 
     def _folded_copy(self, dtype: DTypeLike | None = None, fold: bool = True) -> "Gram":
         result = Gram(self.n_features, self.dtype if dtype is None else dtype, self._hold_rows)
-        result._arrays = copied(self._arrays, result._arrays.scatter)
-        if fold and result._arrays.counts[N_BUFFERED]:
+        ours, d, scatter = self._state, self.n_features, result._state.scatter
+        if self.n_folded:
+            scatter[...] = ours.scatter[:d, :d]  # without room for columns to come
+        result._state = copy(ours)
+        result._state.scatter = scatter
+        for name in ("buffer_y", "buffer_root", "shift_x", "sum_x", "sum_xx", "cross"):
+            setattr(result._state, name, getattr(ours, name).copy())
+        # The first buffer may be long and nearly empty: what was not written to must not be.
+        result._state.buffer = np.zeros(ours.buffer.shape)
+        result._state.buffer[: ours.n_buffered] = ours.buffer[: ours.n_buffered]
+        if fold and ours.n_buffered:
             result._fold()
         return result
 

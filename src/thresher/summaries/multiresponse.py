@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import blas
 from scipy.sparse import issparse
 
-from thresher._checks import check_positive_integer, check_rows
-from thresher._interrupts import InterruptsDeferred
-from thresher.checkpoint import Saving
-from thresher.kernels import gram as kernel
-from thresher.kernels.gram import N_BUFFERED, SHIFT_X, SUM_X, GramArrays
+from thresher._utils.checks import check_features, check_positive_integer, check_rows
+from thresher._utils.interrupts import InterruptsDeferred
+from thresher.io.checkpoint import Saving
+from thresher.summaries._shifted import State, Sums
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
@@ -58,9 +57,13 @@ class MultiResponse(Saving):
     # -- what it holds ---------------------------------------------------------------------------------
 
     @property
-    def arrays(self) -> GramArrays:
+    def state(self) -> State:
         """The live state of the joined Gram, for kernels."""
-        return self._joint.arrays
+        return self._joint.state
+
+    def sums(self) -> Sums:
+        """Weight, shift and first-order sums of the joined rows (x, y)."""
+        return self._joint.sums()
 
     @property
     def n_folded(self) -> int:
@@ -136,9 +139,9 @@ class MultiResponse(Saving):
     def gradient(self, coef: ArrayLike, intercept: ArrayLike | None = 0.0) -> Floats:
         """The gradient of the loss in the coefficients, p x q, at a fixed intercept (None: the best one)."""
         _, product, along_sum, beta = self._residual_sums(coef, intercept)
-        sum_x, shift = self.arrays.moments[SUM_X], self.arrays.moments[SHIFT_X]
-        result = product + np.outer(sum_x, beta) + np.outer(shift, along_sum + self.weight * beta)
-        gradient: Floats = result[: self.n_features] / self.weight
+        sums = self.sums()
+        result = product + np.outer(sums.sum_x, beta) + np.outer(sums.shift_x, along_sum + sums.weight * beta)
+        gradient: Floats = result[: self.n_features] / sums.weight
         return gradient
 
     def best_intercept(self, coef: ArrayLike) -> Floats:
@@ -150,7 +153,7 @@ class MultiResponse(Saving):
 
         Solving them is least squares on these features alone, for all responses.
         """
-        index = np.asarray(features, np.intp)
+        index = check_features(features, self.n_features)
         responses = np.arange(self.n_features, self.n_features + self.n_responses)
         matrix, _ = self._joint.normal_equations(np.concatenate([index, responses]), centred)
         return matrix[: len(index), : len(index)], matrix[: len(index), len(index) :]
@@ -163,14 +166,14 @@ class MultiResponse(Saving):
         joined = np.vstack([self._check_coef(coef), -np.eye(self.n_responses)])
         if self.weight == 0.0:
             raise ValueError("The summary is empty: absorb rows with positive weight first.")
-        arrays, n = self.arrays, self.arrays.counts[N_BUFFERED]
-        product = blas.dsymm(1.0, arrays.scatter.T, joined, lower=1)
-        product += arrays.buffer[:n].T @ (arrays.buffer[:n] @ joined)
-        along_sum: Floats = arrays.moments[SUM_X] @ joined
+        state, sums = self.state, self.sums()
+        buffer = state.buffer[: state.n_buffered]
+        product = blas.dsymm(1.0, state.scatter.T, joined, lower=1) + buffer.T @ (buffer @ joined)
+        along_sum: Floats = sums.sum_x @ joined
         if intercept is None:
-            beta = -along_sum / self.weight
+            beta = -along_sum / sums.weight
         else:
-            beta = arrays.moments[SHIFT_X] @ joined + np.asarray(intercept, np.float64)
+            beta = sums.shift_x @ joined + np.asarray(intercept, np.float64)
         return joined, product, along_sum, beta
 
     def _check_coef(self, coef: ArrayLike) -> Floats:
@@ -193,16 +196,19 @@ class MultiResponse(Saving):
         """
         double = np.dtype(np.float64)
         rows, responses, weights = check_rows(X, Y, sample_weight, self.n_features, double, self.n_responses)
+        return self.absorb_checked(rows, responses, weights)
+
+    def absorb_checked(self, X: Any, Y: Floats, weights: Floats | None) -> Self:
+        """Add rows that were checked."""
         with InterruptsDeferred() as interrupts:
-            for block in self.blocks(rows, responses, weights):
-                kernel.absorb_rows(self.arrays, *block)
-                self.fold_if_full()
+            for block in self.blocks(X, Y, weights):
+                self._joint.absorb_checked(*block)
                 interrupts.check()
         return self
 
-    def blocks(self, X: Any, Y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats]]:
+    def blocks(self, X: Any, Y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats | None]]:
         """Cut checked rows where the buffer fills up, each piece joined with its responses."""
-        size = len(self.arrays.buffer)
+        size = len(self.state.buffer)
         for start in range(0, X.shape[0], size):
             piece = slice(start, start + size)
             rows = X[piece].toarray() if issparse(X) else X[piece]

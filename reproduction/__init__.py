@@ -1,0 +1,1 @@
+"""The paper's experiments: every figure and table, a runner and a report. Run it with ``python -m reproduction``."""

@@ -1,0 +1,81 @@
+"""Cells: each is a stream of rows and the methods that see them."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["oht", "os_lasso", "default", "oracle"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method within a cell, and the row counts after which its error is wanted.
+
+    Parameters
+    ----------
+    label : str
+        Unique within the cell.
+    kind : {"oht", "os_lasso", "default", "oracle"}
+        Algorithm 1 with a projection of size `size`; gradient descent for least squares on the support of a lasso;
+        ``SparseRegressor()`` or ``LowRankRegressor()``; least squares on the true support, or over the tangent space
+        of the truth.
+    times : tuple of int
+        Row counts, the rows of the batch included.
+    t0 : int
+        Rows of the batch.
+    size, n_steps, step_size
+        s, K and eta.
+    """
+
+    label: str
+    kind: Kind
+    times: tuple[int, ...]
+    t0: int = 0
+    size: int = 0
+    n_steps: int = 0
+    step_size: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A stream of a design with a seed, and methods that see the same rows. The unit that is saved.
+
+    Parameters
+    ----------
+    name : str
+        Which experiment of which design it belongs to.
+    design : mapping
+        Parameters of the stream; `matrix` says which kind of stream.
+    seed : int
+        Counted from zero. The rows depend on the design and this number alone, so a cell can be run again by itself,
+        and cells with equal designs see the same rows.
+    methods : tuple of Method
+    """
+
+    name: str
+    design: Mapping[str, Any] = field(hash=False)
+    seed: int
+    methods: tuple[Method, ...]
+
+    @property
+    def key(self) -> str:
+        """A name that no other cell has."""
+        return f"{self.name} seed={self.seed}"
+
+    @property
+    def digest(self) -> str:
+        """A hash of all settings: results with another digest belong to other settings."""
+        text = repr((self.name, sorted(self.design.items()), self.seed, self.methods))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def data_seed(self) -> int:
+        """The seed of its rows."""
+        text = repr((sorted(self.design.items()), self.seed))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it needs."""
+        return max(time for method in self.methods for time in method.times)

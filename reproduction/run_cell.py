@@ -1,0 +1,141 @@
+"""A cell is run: rows go to all its methods block by block, and errors are recorded at the times asked for."""
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduction.bank import Bank
+from reproduction.cells import Cell, Method
+from reproduction.lockstep import Lockstep
+from thresher import LowRankRegressor, Rank, SparseRegressor
+from thresher._utils.threads import one_blas_thread
+from thresher.baselines import OSLasso
+from thresher.io.sources.synthetic import LowRankStream, SparseLinearStream
+from thresher.online.dense import SINGLE_FROM, DenseRounds
+from thresher.online.sparse import SparseRounds
+from thresher.summaries.gram import Gram
+
+Floats = NDArray[np.float64]
+
+# Rows are drawn in blocks of this size, whatever the times at which errors are wanted: rows must not depend on those.
+BLOCK = 256
+
+
+class Result(NamedTuple):
+    """The squared error of one method of a cell after so many rows."""
+
+    cell: str
+    seed: int
+    method: str
+    t: int
+    mse: float
+
+
+class Learner(NamedTuple):
+    """A method at work: what it does with new rows of its own accord, and its coefficients."""
+
+    method: Method
+    learn: Callable[[Floats, Floats], object] | None
+    coef: Callable[[], Floats]
+
+
+def run_cell(cell: Cell) -> list[Result]:
+    """Run all methods of a cell on its rows."""
+    return run_together([cell])[0]
+
+
+def run_together(cells: Sequence[Cell]) -> list[list[Result]]:
+    """Run cells that see the same rows.
+
+    All methods of Algorithm 1 share one summary, so the moments are folded once however many there are; those of
+    matrices also share their products with the moments. Memory does not grow with the number of rows.
+    """
+    parameters = dict(cells[0].design)
+    stream = LowRankStream if parameters.pop("matrix") else SparseLinearStream
+    source = stream(**parameters, seed=cells[0].data_seed)
+    shared = _Shared(source.coef)
+    learners = [[shared.learner(method) for method in cell.methods] for cell in cells]
+    results: list[list[Result]] = [[] for _ in cells]
+    n_rows, n_seen = max(cell.n_rows for cell in cells), 0
+    stops = sorted({t for cell in cells for method in cell.methods for t in method.times})
+    with one_blas_thread():
+        while n_seen < n_rows:
+            X, y = source.draw(BLOCK)
+            start = 0
+            while start < BLOCK and n_seen < n_rows:
+                stop = min(start + min(t for t in stops if t > n_seen) - n_seen, BLOCK)
+                shared.absorb(X[start:stop].reshape(stop - start, -1), y[start:stop])
+                for method, learn, _ in chain.from_iterable(learners):
+                    if learn and n_seen < method.times[-1]:
+                        learn(X[start:stop], y[start:stop])
+                n_seen += stop - start
+                start = stop
+                for cell, found, methods in zip(cells, results, learners, strict=True):
+                    for method, _, coef in methods:
+                        if n_seen in method.times:
+                            error = float(((coef() - source.coef) ** 2).sum())
+                            found.append(Result(cell.name, cell.seed, method.label, n_seen, error))
+    return results
+
+
+class _Shared:
+    """What methods share that see the same rows: the Gram, and the rounds of Algorithm 1 on it."""
+
+    def __init__(self, truth: Floats) -> None:
+        self._truth = truth
+        self._gram = Gram(truth.size, hold_rows=truth.ndim == 2)
+        # Lockstep can only pay where products take longer than the calls between them.
+        together = truth.ndim == 2 and truth.size >= SINGLE_FROM
+        self._rounds: Bank | Lockstep = Lockstep(self._gram) if together else Bank(self._gram)
+
+    def absorb(self, X: Floats, y: Floats) -> None:
+        """Add rows to the Gram, with the rounds of all methods of Algorithm 1."""
+        self._rounds.absorb(X, y)
+
+    def learner(self, method: Method) -> Learner:
+        """Set up a method."""
+        if method.kind == "oht":
+            return Learner(method, None, self._algorithm_1(method))
+        if method.kind == "oracle":
+            return Learner(method, None, lambda: _oracle(self._gram, self._truth))
+        if method.kind == "os_lasso":
+            model = OSLasso(method.t0, n_steps=method.n_steps, step_size=method.step_size)
+        else:
+            model = SparseRegressor() if self._truth.ndim == 1 else LowRankRegressor()
+        return Learner(method, model.partial_fit, lambda: model.coef_)
+
+    def _algorithm_1(self, method: Method) -> Callable[[], Floats]:
+        settings = method.step_size, method.n_steps, method.t0
+        if isinstance(self._rounds, Bank) and self._truth.ndim == 1:
+            sparse = SparseRounds(self._gram, method.size, False, False)
+            self._rounds.add(sparse, *settings)
+            return lambda: sparse.coef
+        dense = DenseRounds(self._gram, Rank(method.size, self._truth.shape), False, False)
+        self._rounds.add(dense, *settings)
+        return lambda: dense.coef
+
+
+def _oracle(gram: Gram, truth: Floats) -> Floats:
+    """Least squares on the true support; for matrices, over the tangent space of the truth among those of its rank."""
+    if not truth.any():
+        return np.zeros_like(truth)
+    coef = np.zeros(truth.size)
+    if truth.ndim == 1:
+        support = np.flatnonzero(truth)
+        coef[support] = np.linalg.lstsq(*gram.normal_equations(support, centred=False), rcond=None)[0]
+        return coef
+    moments, products = gram.normal_equations(np.arange(truth.size), centred=False)
+    basis = _tangents(truth)
+    coef = basis @ np.linalg.lstsq(basis.T @ moments @ basis, basis.T @ products, rcond=None)[0]
+    return coef.reshape(truth.shape)
+
+
+def _tangents(truth: Floats) -> Floats:
+    """An orthonormal basis of all U A' + B V', U and V being the singular vectors of the truth; one column each."""
+    r = int(np.linalg.matrix_rank(truth))
+    u, _, vt = np.linalg.svd(truth)
+    both = [np.outer(u[:, i], vt[j]).ravel() for i in range(len(u)) for j in range(len(vt)) if i < r or j < r]
+    return np.array(both).T

@@ -1,0 +1,1 @@
+"""How sure an estimate is, and what could be wrong with it."""

@@ -1,0 +1,1 @@
+"""Other people's frameworks, each behind an extra."""

@@ -1,0 +1,1 @@
+"""Files: models and summaries on disk, and where rows come from."""

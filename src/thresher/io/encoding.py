@@ -1,0 +1,395 @@
+"""Objects of this package as bytes, and back: no pickle, nothing that runs code, nothing used before it is verified.
+
+A file is
+
+    magic (8 bytes)  format (4)  length of the header (8)  header, in JSON  padding  arrays  SHA-256 (32 bytes)
+
+with numbers little-endian, arrays on multiples of 64 bytes, and the SHA-256 over all that precedes it. The header has a
+list of nodes, each a container, an array or an object of this package, in which other nodes stand as {"@": number}. So
+what is shared stays shared. Arrays are kept bit for bit.
+
+A checksum keeps out accidents, not intent, so the reader takes nothing on trust: it makes what the writer could have
+written, of classes that hold the state of a model, and refuses the rest.
+"""
+
+import hashlib
+import json
+import math
+import re
+import struct
+import sys
+from functools import cache
+from importlib import import_module
+from typing import Any, NoReturn
+
+import numpy as np
+
+from thresher._version import __version__
+
+MAGIC = b"thresher"
+FORMAT = 1
+ALIGNMENT = 64
+HEAD = struct.Struct("<8sIQ")
+DIGEST = 32
+# Arrays that are kept as bytes: numbers of sizes that are the same on all machines, and texts.
+DTYPE = re.compile(r"\|[biu]1|[<>](?:[iu][248]|f[248]|c8|c16|U[1-9][0-9]{0,8})|\|S[1-9][0-9]{0,8}")
+# Where classes that hold state live. Nothing else is imported because a file says so.
+CLASS = re.compile(
+    r"(thresher\.(?:"
+    r"(?:baselines|estimators|online|selection|solvers|sparsity|summaries)\.[a-z0-9_]{1,50}"
+    r"|io\.sources\.(?:batches|columns)|io\.ingest"
+    r")):([A-Za-z0-9_]{1,50})"
+)
+# Parameters that are types.
+TYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
+NOT_FINITE = {repr(value): value for value in (math.nan, math.inf, -math.inf)}
+LARGEST_CHARACTER = 0x10FFFF
+MOST_AXES = 32  # of any NumPy
+MOST_NESTED = 100  # containers in containers, so that neither writing nor reading depends on how deep the stack is
+
+
+class CheckpointError(ValueError):
+    """The bytes are not what this package wrote."""
+
+
+class NewerFormatError(CheckpointError):
+    """The bytes are of a newer version of this package."""
+
+
+def encode(value: Any, note: Any = None) -> bytes:
+    """Bytes of an object of this package, or of containers of such, with a note that can be read without it.
+
+    Raises TypeError for what cannot be kept, such as functions and classes from elsewhere.
+    """
+    writer = _Writer()
+    root = writer.write(value)
+    header = {
+        "library": __version__,
+        "note": writer.write(note),
+        "root": root,
+        "nodes": writer.nodes,
+        "arrays": [(array.dtype.str, array.shape, not array.flags.c_contiguous) for array in writer.arrays],
+    }
+    text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
+    parts = [HEAD.pack(MAGIC, FORMAT, len(text)), text]
+    size = HEAD.size + len(text)
+    for array in writer.arrays:
+        padding = -size % ALIGNMENT
+        content = array.tobytes("A")
+        parts += [bytes(padding), content]
+        size += padding + len(content)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return b"".join([*parts, digest.digest()])
+
+
+def decode(content: bytes) -> tuple[Any, Any]:
+    """The object and the note, from bytes that are verified first.
+
+    Whatever the bytes are, this returns or raises CheckpointError, and allocates at most 64 times their number plus
+    64 kB, not counting modules of this package that are loaded. What this package wrote takes the size of its arrays
+    and about thirty times that of its header, which is small.
+    """
+    try:
+        return _decode(memoryview(content))
+    except CheckpointError:
+        raise
+    except ImportError as error:  # of a module that does not exist, or that needs what is not installed
+        raise CheckpointError(f"what it holds cannot be loaded here: {error}.") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
+        raise CheckpointError("its contents are not those of a checkpoint.") from error
+
+
+def _decode(content: memoryview) -> tuple[Any, Any]:
+    if len(content) < HEAD.size + DIGEST or bytes(content[:8]) != MAGIC:
+        raise CheckpointError("it is not a checkpoint of thresher, or only a piece of one.")
+    if hashlib.sha256(content[:-DIGEST]).digest() != bytes(content[-DIGEST:]):
+        raise CheckpointError("it is damaged: its contents do not agree with their checksum.")
+    _, version, length = HEAD.unpack_from(content)
+    if version > FORMAT:
+        raise NewerFormatError(
+            f"it has format {version}, and thresher {__version__} reads up to {FORMAT}. Update thresher."
+        )
+    body = content[: len(content) - DIGEST]
+    start = HEAD.size + length
+    if version != FORMAT or start > len(body):
+        _refuse()
+    # In ASCII, as it is written: one other character would make every one take four bytes.
+    header = json.loads(str(body[HEAD.size : start], "ascii"), parse_constant=_refuse)
+    arrays = []
+    for dtype, shape, fortran in _listed(header["arrays"]):
+        start += -start % ALIGNMENT
+        array, start = _array(body, start, dtype, shape, fortran)
+        arrays.append(array)
+    if start != len(body):
+        raise CheckpointError("it has more bytes than its header says.")
+    reader = _Reader(_listed(header["nodes"]), arrays)
+    return reader.read(header["root"]), reader.read(header["note"])
+
+
+def _array(body: memoryview, start: int, name: Any, shape: Any, fortran: Any) -> tuple[Any, int]:
+    """An array with memory of its own, and where its bytes end."""
+    if type(name) is not str or not DTYPE.fullmatch(name) or not _is_shape(shape):
+        raise CheckpointError("it has an array of a kind that is never written.")
+    dtype = np.dtype(name)
+    end = start + math.prod(shape) * dtype.itemsize
+    if end > len(body):
+        raise CheckpointError("it has fewer bytes than its header says.")
+    array = np.frombuffer(body[start:end], dtype).reshape(shape, order="F" if fortran is True else "C").copy("K")
+    if not _is_valid(array):
+        _refuse()
+    return array, end
+
+
+def _is_valid(array: Any) -> bool:
+    """Whether these bytes stand for values: others than 0 and 1 are no truth values, and not all numbers characters."""
+    if array.dtype.kind not in "bU" or array.size == 0:
+        return True
+    flat = array.ravel("K")
+    if array.dtype.kind == "b":
+        return bool(flat.view(np.uint8).max() <= 1)
+    return bool(flat.view(array.dtype.str[0] + "u4").max() <= LARGEST_CHARACTER)
+
+
+class _Writer:
+    """Nodes for everything that can be shared or nested; numbers and texts stand for themselves."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.arrays: list[Any] = []
+        self._numbers: dict[int, int] = {}
+        self._alive: list[Any] = []  # so that no identity is given away twice
+        self._open: set[int] = set()
+        self._depth = 0
+
+    def write(self, value: Any) -> Any:
+        """What stands for a value in the header."""
+        if value is None or type(value) in (bool, str):
+            return value
+        if type(value) is int:
+            return value if abs(value) < 2**53 else {"int": str(value)}
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if type(value) is bytes:
+            return {"bytes": value.hex()}
+        if isinstance(value, type) and value in TYPES.values():
+            return {"type": value.__name__}
+        if id(value) not in self._numbers:
+            self._numbers[id(value)] = number = len(self.nodes)
+            self._alive.append(value)
+            self.nodes.append(None)
+            self._depth += 1
+            if self._depth > MOST_NESTED:
+                raise TypeError("What is nested so deeply cannot be saved.")
+            self.nodes[number] = self._node(value)
+            self._depth -= 1
+        elif id(value) in self._open:
+            raise TypeError("A tuple that holds itself cannot be saved.")
+        return {"@": self._numbers[id(value)]}
+
+    def _node(self, value: Any) -> Any:
+        kind = type(value)
+        if isinstance(value, np.ndarray | np.generic):
+            return self._numeric(value)
+        if kind is list:
+            return ["list", [self.write(item) for item in value]]
+        if kind is tuple:
+            return ["tuple", self._items(value)]
+        if kind is dict:
+            if not all(map(_is_key, value)):
+                raise TypeError("A dictionary with keys other than numbers and texts cannot be saved.")
+            return ["dict", [[self.write(key), self.write(item)] for key, item in value.items()]]
+        if kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
+            self.arrays.append(_generator_numbers(value))
+            return ["PCG64", len(self.arrays) - 1]
+        name = f"{kind.__module__}:{kind.__qualname__}"
+        if not CLASS.fullmatch(name) or _class(name) is not kind:
+            raise TypeError(
+                f"A {kind.__module__}.{kind.__qualname__} cannot be saved. Give parameters as numbers, texts and "
+                "arrays, not as functions."
+            )
+        if isinstance(value, tuple):
+            return ["tuple of", name, self._items(value)]
+        left_out = getattr(kind, "_transient", ())  # what is computed again when it is needed
+        kept = [(key, item) for key, item in vars(value).items() if key not in left_out]
+        return ["object", name, [[key, self.write(item)] for key, item in kept]]
+
+    def _items(self, value: Any) -> list[Any]:
+        """What is in a tuple, which exists only once all of it does."""
+        self._open.add(id(value))
+        items = [self.write(item) for item in value]
+        self._open.remove(id(value))
+        return items
+
+    def _numeric(self, value: Any) -> Any:
+        if type(value) is np.ndarray and value.dtype.kind == "O" and all(map(_is_key, value.flat)):
+            return ["names", list(value.shape), [self.write(item) for item in value.flat]]
+        scalar = isinstance(value, np.generic)
+        array = np.asarray(value)
+        if not (scalar or type(value) is np.ndarray) or not DTYPE.fullmatch(array.dtype.str):
+            raise TypeError(f"A {type(value).__name__} of {value.dtype} cannot be saved.")
+        if not (array.flags.c_contiguous or array.flags.f_contiguous):
+            array = np.ascontiguousarray(array)
+        self.arrays.append(array)
+        return ["scalar" if scalar else "array", len(self.arrays) - 1]
+
+
+class _Reader:
+    """Objects from nodes. Containers are made before they are filled, for they may hold each other."""
+
+    def __init__(self, nodes: list[Any], arrays: list[Any]) -> None:
+        self._nodes, self._arrays = nodes, arrays
+        self._made: dict[int, Any] = {}
+        self._open: set[int] = set()
+
+    def read(self, value: Any) -> Any:
+        """The value that this stands for."""
+        if type(value) is not dict:
+            return value if type(value) is not list else _refuse()
+        ((kind, content),) = value.items()
+        if kind == "@":
+            if type(content) is not int or not 0 <= content < len(self._nodes):
+                _refuse()
+            if content not in self._made:
+                if content in self._open or len(self._open) >= MOST_NESTED:
+                    _refuse()
+                self._open.add(content)
+                self._make(content)
+                self._open.remove(content)
+            return self._made[content]
+        if type(content) is not str:
+            _refuse()
+        if kind == "int":
+            return int(content)
+        if kind == "bytes":
+            return bytes.fromhex(content)
+        if kind == "float":
+            return NOT_FINITE[content]
+        return TYPES[content] if kind == "type" else _refuse()
+
+    def _make(self, number: int) -> None:
+        kind, *content = _listed(self._nodes[number])
+        if kind in ("tuple", "tuple of"):
+            *name, items = content
+            values = tuple([self.read(item) for item in _listed(items)])
+            self._made[number] = _named(_class(*name), values) if kind == "tuple of" else values
+        elif kind in ("array", "scalar", "PCG64"):
+            (place,) = content
+            self._made[number] = self._numeric(kind, self._taken(place))
+        elif kind == "names":
+            shape, items = content
+            names = np.empty(len(_listed(items)), object)
+            for place, item in enumerate(items):
+                names[place] = self._key(item)
+            if not _is_shape(shape):
+                _refuse()
+            self._made[number] = names.reshape(shape)
+        elif kind == "list":
+            (items,) = content
+            self._made[number] = made = []
+            for item in _listed(items):
+                made.append(self.read(item))
+        elif kind == "dict":
+            (items,) = content
+            entries: dict[Any, Any] = {}
+            self._made[number] = entries
+            for key, item in _listed(items):
+                entries[self._key(key)] = self.read(item)
+        elif kind == "object":
+            name, items = content
+            found = _class(name)
+            if issubclass(found, tuple):
+                _refuse()
+            self._made[number] = instance = object.__new__(found)
+            for key, item in _listed(items):
+                if type(key) is not str:
+                    _refuse()
+                instance.__dict__[sys.intern(key)] = self.read(item)  # all instances have the same string
+        else:
+            _refuse()
+
+    def _key(self, value: Any) -> Any:
+        found = self.read(value)
+        return found if _is_key(found) else _refuse()
+
+    def _taken(self, place: Any) -> Any:
+        """An array, which only one node may have: so no file makes more of it than it holds."""
+        if type(place) is not int or not 0 <= place < len(self._arrays) or self._arrays[place] is None:
+            _refuse()
+        array, self._arrays[place] = self._arrays[place], None
+        return array
+
+    def _numeric(self, kind: str, array: Any) -> Any:
+        if kind == "array":
+            return array
+        if kind == "scalar":
+            return array[()] if array.ndim == 0 else _refuse()
+        return _generator(array)
+
+
+def _refuse(_: Any = None) -> NoReturn:
+    raise CheckpointError("its header is malformed.")
+
+
+def _listed(value: Any) -> list[Any]:
+    """The value, which must be a list."""
+    return value if type(value) is list else _refuse()
+
+
+def _is_shape(value: Any) -> bool:
+    """Whether an array may have this shape. Numbers of any length would take long to multiply."""
+    return len(_listed(value)) <= MOST_AXES and all(type(n) is int and 0 <= n < 2**63 for n in value)
+
+
+def _is_key(value: Any) -> bool:
+    """Whether it is a number or a text, or a tuple of such: what can be compared without going any deeper."""
+    plain = type(value) is tuple and all(type(item) is not tuple and _is_key(item) for item in value)
+    return plain or value is None or isinstance(value, bool | int | float | str | bytes | np.generic)
+
+
+def _generator_numbers(generator: np.random.Generator) -> Any:
+    """The state of PCG64 as 64-bit numbers. The seed is not kept, for which only ``spawn`` asks."""
+    state = generator.bit_generator.state
+    words = [state["state"][name] >> shift & (2**64 - 1) for name in ("state", "inc") for shift in (0, 64)]
+    return np.array([*words, state["has_uint32"], state["uinteger"]], "<u8")
+
+
+def _generator(numbers: Any) -> np.random.Generator:
+    """The generator with these numbers as its state."""
+    if numbers.dtype.str != "<u8" or numbers.shape != (6,):
+        _refuse()
+    low, high, low_inc, high_inc, has_half, half = numbers.tolist()
+    if low_inc % 2 == 0 or has_half > 1 or half >= 2**32:
+        _refuse()
+    made = np.random.PCG64(0)
+    made.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": low | high << 64, "inc": low_inc | high_inc << 64},
+        "has_uint32": has_half,
+        "uinteger": half,
+    }
+    return np.random.Generator(made)
+
+
+def _named(kind: Any, values: tuple[Any, ...]) -> Any:
+    """A named tuple of these values, made without calling anything of its class; later fields have their defaults."""
+    fields = getattr(kind, "_fields", ())
+    if not issubclass(kind, tuple) or len(values) > len(fields):
+        _refuse()
+    defaults = getattr(kind, "_field_defaults", {})
+    added = [defaults[name] if name in defaults else _refuse() for name in fields[len(values) :]]
+    return tuple.__new__(kind, (*values, *added))
+
+
+@cache
+def _class(name: str) -> Any:
+    """A class that holds state, by its name; nothing else is ever looked up, let alone called."""
+    match = CLASS.fullmatch(name)
+    if not match:
+        raise CheckpointError(f"it asks for {name[:100]!r}, which is not of this package.")
+    found = getattr(import_module(match[1]), match[2])
+    is_class = isinstance(found, type) and found.__module__ == match[1]
+    if not is_class or (found.__new__ is not object.__new__ and not issubclass(found, tuple)):
+        raise CheckpointError(f"it asks for {name}, which is not a class that is ever written.")
+    return found

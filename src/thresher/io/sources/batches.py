@@ -1,0 +1,203 @@
+"""Rows of a source as numbers, some at a time, each with the place where the next begins."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.io.sources.columns import Columns, Rows
+from thresher.io.sources.source import Source
+from thresher.io.sources.source_error import ChangedSourceError
+from thresher.io.sources.table_file import TableFile
+
+Floats = NDArray[np.float64]
+Policy = Literal["error", "skip", "mean"]
+POLICIES: tuple[Policy, ...] = ("error", "skip", "mean")
+
+# Rows at a time: enough to make calls cheap, few enough for columns to become rows in the cache.
+MOST_ROWS = 4096
+
+
+class Place(NamedTuple):
+    """How far a source was read: how many rows, and what was in them; without the latter, nobody can go on from it."""
+
+    n_rows: int
+    digest: str
+
+
+START = Place(0, "")
+
+
+class Digest:
+    """Of all numbers so far, row by row, so that it does not depend on how many come at a time."""
+
+    def __init__(self) -> None:
+        self._parts = [hashlib.sha256() for _ in range(3)]
+
+    def update(self, rows: Rows) -> None:
+        """Take the next rows into account."""
+        for part, numbers in zip(self._parts, (rows.X, rows.y, rows.weights), strict=True):
+            if numbers is not None:
+                part.update(numbers.data)
+
+    def __str__(self) -> str:
+        return hashlib.sha256(b"".join(part.digest() for part in self._parts)).hexdigest()
+
+
+class Batch(NamedTuple):
+    """Some rows.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the columns of X.
+    X, y, weights : ndarray
+        Without missing values. Responses and weights are None if there are none.
+    place : Place
+        Where the next batch begins.
+    n_skipped : int
+        Rows left out because a value was missing.
+    n_filled : int
+        Values that were missing and are column means now.
+    n_unknown : int
+        Texts that are not among the levels of their column.
+    kept : ndarray of bool or None
+        Which rows are there, if some were left out.
+    """
+
+    names: list[str]
+    X: Floats
+    y: Floats | None
+    weights: Floats | None
+    place: Place
+    n_skipped: int
+    n_filled: int
+    n_unknown: int
+    kept: NDArray[np.bool_] | None
+
+
+class Batches:
+    r"""The rows of a source, each once, from any place on.
+
+    Rows before that place are read again, and must be what they were.
+
+    Parameters
+    ----------
+    source : Source
+    columns : Columns
+    missing : {"error", "skip", "mean"}
+        What to do about missing values: fail, leave the row out, or fill in the mean that the column had in the first
+        rows. A row without its response or weight is left out in either of the last two.
+    start : Place
+    digest : bool, default=True
+        Whether places are to be used later: telling what was in the rows takes a little time.
+    most_rows : int, default=4096
+        The largest batch, if that is to be smaller.
+
+    Attributes
+    ----------
+    n_again : int
+        Rows read of those before `start`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from thresher.io.sources.batches import Batches
+    >>> from thresher.io.sources.columns import Columns
+    >>> from thresher.io.sources.source import open_source
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     _ = Path(directory, "a.csv").write_text("x,colour,y\n1,red,2\n3,blue,4\n")
+    ...     source = open_source(directory)
+    ...     for batch in Batches(source, Columns.choose(source, target="y")):
+    ...         print(batch.names, batch.X.tolist(), batch.y, batch.place.n_rows)
+    ['x', 'colour=blue', 'colour=red'] [[1.0, 0.0, 1.0], [3.0, 1.0, 0.0]] [2. 4.] 2
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        columns: Columns,
+        missing: Policy = "error",
+        start: Place = START,
+        digest: bool = True,
+        most_rows: int = MOST_ROWS,
+    ) -> None:
+        self._source, self._columns, self._missing, self._start = source, columns, missing, start
+        self._most_rows = min(most_rows, MOST_ROWS)
+        self.n_again = 0
+        self._digest = Digest() if digest or start.n_rows else None
+        self._names = columns.names
+
+    def __iter__(self) -> Iterator[Batch]:
+        n_read = 0
+        for table, file, first_row in self._source.tables(self._columns.kinds):
+            for piece in table.to_batches(self._most_rows):
+                left = self._start.n_rows - n_read
+                for part in (piece,) if not 0 < left < piece.num_rows else (piece[:left], piece[left:]):
+                    rows = self._columns.rows(part, file, first_row)
+                    if self._digest is not None:
+                        self._digest.update(rows)
+                    n_read += part.num_rows
+                    self.n_again = min(n_read, self._start.n_rows)
+                    if n_read == self._start.n_rows:
+                        self._check_digest()
+                    elif n_read > self._start.n_rows:
+                        yield self._batch(rows, file, first_row, n_read)
+                    first_row += part.num_rows
+        if n_read < self._start.n_rows:
+            raise ChangedSourceError(
+                f"{self._source.name} has {n_read:,} rows now, and {self._start.n_rows:,} were read before."
+            )
+
+    def _check_digest(self) -> None:
+        if str(self._digest) != self._start.digest:
+            raise ChangedSourceError(
+                f"{self._source.name} has changed: its first {self._start.n_rows:,} rows are not those that were read "
+                "before. Start again without the old model, or bring the old file back."
+            )
+
+    def _batch(self, rows: Rows, file: TableFile, first_row: int, n_read: int) -> Batch:
+        X, y, weights = rows.X, rows.y, rows.weights
+        place = Place(n_read, "" if self._digest is None else str(self._digest))
+        kept, n_filled = None, 0
+        if any(part is not None and np.isnan(part.sum()) for part in (X, y, weights)):
+            gaps = np.isnan(X)
+            lost = np.zeros(len(X), bool)
+            for part in (y, weights):
+                if part is not None:
+                    lost |= np.isnan(part)
+            if self._missing == "mean":
+                n_filled = int(gaps[~lost].sum())
+                X = np.where(gaps, self._columns.means, X)
+                if np.isnan(hopeless := X[~lost].sum(axis=0)).any():
+                    name = self._names[int(np.isnan(hopeless).argmax())]
+                    raise file.error(
+                        f"column {name!r} has no value here and had none in the first rows to take the mean of; "
+                        f"leave it out with --drop {name}.",
+                        first_row,
+                    )
+            else:
+                lost |= gaps.any(axis=1)
+            if self._missing == "error":
+                raise self._complaint(gaps, y, int(lost.argmax()), file, first_row)
+            if lost.any():
+                kept = ~lost
+                X, y, weights = X[kept], None if y is None else y[kept], None if weights is None else weights[kept]
+        n_skipped = 0 if kept is None else int((~kept).sum())
+        return Batch(self._names, X, y, weights, place, n_skipped, n_filled, rows.n_unknown, kept)
+
+    def _complaint(
+        self, gaps: NDArray[np.bool_], y: Floats | None, row: int, file: TableFile, first_row: int
+    ) -> Exception:
+        name: str | None
+        if gaps[row].any():
+            name = self._columns.groups[int(gaps[row].argmax())]
+        else:
+            name = self._columns.target if y is not None and np.isnan(y[row]) else self._columns.weight
+        return file.error(
+            f"column {name!r} has no value; --missing skip leaves such rows out, --missing mean fills them in.",
+            first_row + row,
+        )

@@ -1,0 +1,288 @@
+"""Columns of a table as numbers: which is the response, which are features, and what texts stand for."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from thresher._utils.checks import LARGEST
+from thresher.io.sources.source import Source
+from thresher.io.sources.source_error import SourceError
+from thresher.io.sources.table_file import REMEDY, Kinds, TableFile, is_number
+
+Floats = NDArray[np.float64]
+
+# A column with more different texts than this is more likely a name or a comment.
+MOST_LEVELS = 200
+NUMBER = pa.float64()
+
+
+class Rows(NamedTuple):
+    """Numbers, with NaN where a value is missing; rows by columns."""
+
+    X: Floats
+    y: Floats | None
+    weights: Floats | None
+    n_unknown: int  # texts that are not among the levels
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How rows of a table become numbers, fixed once and for all.
+
+    Attributes
+    ----------
+    target : str or None
+        The response; None if rows are only to be predicted.
+    weight : str or None
+        The weights of rows, if they have any.
+    features : tuple of str
+        The columns that explain, in order.
+    levels : dict of str to tuple of str
+        For those with texts: the texts known, each of which becomes a column of zeros and ones. All zeros stand for
+        any other text.
+    truths : tuple of str
+        Columns of true and false, which become ones and zeros.
+    means : tuple of float
+        Of each column of X, in the first rows; NaN if all values were missing there.
+    """
+
+    target: str | None
+    weight: str | None
+    features: tuple[str, ...]
+    levels: dict[str, tuple[str, ...]]
+    truths: tuple[str, ...]
+    means: tuple[float, ...] = ()
+
+    @classmethod
+    def choose(
+        cls,
+        source: Source,
+        target: str,
+        weight: str | None = None,
+        features: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
+        categories: Mapping[str, Sequence[str] | None] | None = None,
+    ) -> "Columns":
+        """Fix the columns from the first rows of a source.
+
+        Parameters
+        ----------
+        source : Source
+        target, weight : str
+        features : sequence of str, optional
+            By default all other columns.
+        drop : sequence of str
+            Columns to leave out.
+        categories : mapping of str to sequence of str, or to None
+            Columns of texts and their levels; None takes those in the first rows, as for all other columns of texts.
+        """
+        asked = dict(categories or {})
+        roles = [("--target", [target]), ("--weight", [weight] if weight else []), ("--features", list(features or ()))]
+        for option, names in [*roles, ("--drop", list(drop)), ("--categories", list(asked))]:
+            for name in names:
+                source.check_column(name, option)
+        left_out = {target, weight, *drop}
+        chosen = [name for name in (source.columns if features is None else features) if name not in left_out]
+        if not chosen:
+            raise SourceError(f"{source.name} has no columns left to explain {target!r} with.")
+        sample, levels, truths = _readable(source.sample(list(asked)), source.name), {}, []
+        for name in dict.fromkeys(chosen):
+            kind = "text" if name in asked else _kind(sample, name, source.name)
+            if kind == "truth":
+                truths.append(name)
+            if kind == "text":
+                levels[name] = _levels(sample, name, asked.get(name), source.name)
+        for name in filter(None, (target, weight)):
+            kind = _kind(sample, name, source.name)
+            if kind == "text":
+                raise SourceError(f"{source.name}: column {name!r} has texts, and numbers are needed there.")
+            if kind == "truth":
+                truths.append(name)
+        plain = cls(target, weight, tuple(dict.fromkeys(chosen)), levels, tuple(truths))
+        twice = [name for name, count in Counter(plain.names).items() if count > 1]
+        if twice:
+            raise SourceError(f"{source.name}: {twice[0]!r} is both a column and a level of one; rename the column.")
+        return replace(plain, means=plain._means(sample, source.name))
+
+    def _means(self, sample: Any, where: str) -> tuple[float, ...]:
+        means: list[float] = []
+        for name in self.features:
+            column = sample.column(name)
+            if name in self.levels:
+                places = _places(_texts(column, name, where), self.levels[name])
+                present = max(int((places != -2).sum()), 1)
+                means += [float((places == k).sum()) / present for k in range(len(self.levels[name]))]
+                continue
+            try:
+                mean = pc.mean(column.cast(NUMBER, safe=False)).as_py()
+            except pa.ArrowInvalid:  # a text where a number belongs; reading will say where
+                mean = None
+            means.append(float("nan") if mean is None else mean)
+        return tuple(means)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of X."""
+        return [
+            name if level is None else f"{name}={level}"
+            for name in self.features
+            for level in self.levels.get(name, (None,))
+        ]
+
+    @property
+    def groups(self) -> list[str]:
+        """The column of the table that each column of X comes from."""
+        return [name for name in self.features for _ in self.levels.get(name, (None,))]
+
+    @property
+    def kinds(self) -> Kinds:
+        """What to read."""
+        names = [*self.features, *filter(None, (self.weight, self.target))]
+        return {name: "text" if name in self.levels else "truth" if name in self.truths else "number" for name in names}
+
+    def without_target(self) -> "Columns":
+        """The same for rows that are only to be predicted."""
+        return replace(self, target=None, weight=None)
+
+    def check(self, source: Source) -> None:
+        """Raise if the source lacks a column."""
+        for name in self.kinds:
+            source.check_column(name, "--target" if name == self.target else "a feature")
+
+    def rows(self, batch: Any, file: TableFile, first_row: int) -> Rows:
+        """The numbers of an Arrow record batch. A value that is not a number is an error."""
+        plain = [name for name in self.features if name not in self.levels]
+        X = _matrix(batch, plain, file, first_row)
+        n_unknown = 0
+        if self.levels:
+            places = np.cumsum([0, *(len(self.levels.get(name, " ")) for name in self.features)])
+            numbers, X = X, np.zeros((batch.num_rows, places[-1]))
+            X[:, [place for name, place in zip(self.features, places, strict=False) if name in plain]] = numbers
+            for name, place in zip(self.features, places, strict=False):
+                if name in self.levels:
+                    levels = self.levels[name]
+                    texts = _texts(batch.column(name), name, f"{file.name}, row {first_row}")
+                    n_unknown += _one_hot(_places(texts, levels), X[:, place : place + len(levels)])
+        y, weights = (
+            None if name is None else np.ascontiguousarray(_matrix(batch, [name], file, first_row)[:, 0])
+            for name in (self.target, self.weight)
+        )
+        if weights is not None and (bad := weights < 0.0).any():
+            raise file.error(f"the weight in column {self.weight!r} is negative.", first_row + int(bad.argmax()))
+        return Rows(X, y, weights, n_unknown)
+
+
+def _matrix(batch: Any, names: list[str], file: TableFile, first_row: int) -> Floats:
+    """Columns as numbers, rows by columns, with NaN where a value is missing."""
+    if not names:
+        return np.zeros((batch.num_rows, 0))
+    columns = []
+    for name in names:
+        column = batch.column(name)
+        if column.type != NUMBER:
+            try:
+                column = column.cast(NUMBER, safe=False)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise _not_a_number(column, name, file, first_row) from error
+        columns.append(column)
+    X: Floats = pa.RecordBatch.from_arrays(columns, names).to_tensor(null_to_nan=True).to_numpy()
+    limit = LARGEST[np.dtype(np.float64)]
+    if not (X.max() <= limit and X.min() >= -limit):
+        bad = np.abs(X) > limit  # NaN is not
+        if bad.any():
+            row, j = (int(place) for place in np.argwhere(bad)[0])
+            raise file.error(
+                f"column {names[j]!r} has the value {X[row, j]:g}, which is too large; fix or rescale it.",
+                first_row + row,
+            )
+    return X
+
+
+def _not_a_number(column: Any, name: str, file: TableFile, first_row: int) -> SourceError:
+    for row, value in enumerate(column):
+        try:
+            value.cast(NUMBER, safe=False)
+        except pa.ArrowInvalid:
+            fault = f"column {name!r} has {value.as_py()!r} where a number belongs; {REMEDY}"
+            return file.error(fault, first_row + row)
+        except pa.ArrowNotImplementedError:
+            break
+    return file.error(f"column {name!r} has values of the type {column.type} where numbers belong.", first_row)
+
+
+def _texts(column: Any, name: str, where: str) -> Any:
+    """A column as texts."""
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SourceError(f"{where}: column {name!r} has values of the type {column.type}, not texts.") from error
+
+
+def _places(texts: Any, levels: tuple[str, ...]) -> NDArray[np.int32]:
+    """The number of each text among the levels; -1 if it is not among them, -2 if there is none."""
+    found = pc.fill_null(pc.index_in(texts, pa.array(levels, pa.string()), skip_nulls=True), -1)
+    places: NDArray[np.int32] = pc.if_else(pc.is_null(texts), pa.scalar(-2, pa.int32()), found).to_numpy()
+    return places
+
+
+def _one_hot(places: NDArray[np.int32], out: Floats) -> int:
+    """Ones where a text is one of the levels, NaN where there is none; how many texts are not among them."""
+    known = np.flatnonzero(places >= 0)
+    out[known, places[known]] = 1.0
+    out[places == -2] = np.nan
+    return int((places == -1).sum())
+
+
+def _readable(sample: Any, where: str) -> Any:
+    """The sample, if its texts are texts."""
+    for name in sample.column_names:
+        try:
+            sample.column(name).validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise SourceError(f"{where}: column {name!r} is not text in UTF-8; convert it first.") from error
+    return sample
+
+
+def _kind(sample: Any, name: str, where: str) -> str:
+    kind = sample.schema.field(name).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_boolean(kind):
+        return "truth"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
+        return "number"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "number" if _nearly_numbers(sample.column(name)) else "text"
+    if pa.types.is_binary(kind):
+        raise SourceError(f"{where}: column {name!r} is not text in UTF-8; convert it first.")
+    raise SourceError(f"{where}: column {name!r} has values of the type {kind}; leave it out with --drop {name}.")
+
+
+def _nearly_numbers(column: Any) -> bool:
+    """Whether most texts are numbers, so that the others are mistakes, which are reported where they stand."""
+    texts = column.drop_null().slice(0, 10_000).to_pylist()
+    return bool(texts) and 2 * sum(map(is_number, texts)) >= len(texts)
+
+
+def _levels(sample: Any, name: str, given: Sequence[str] | None, where: str) -> tuple[str, ...]:
+    if given is not None:
+        if len(set(given)) != len(given) or not given:
+            raise SourceError(f"--categories {name}: each level is needed once, got {list(given)}.")
+        return tuple(given)
+    found = sorted(set(_texts(sample.column(name), name, where).drop_null().to_pylist()))
+    if len(found) > MOST_LEVELS:
+        raise SourceError(
+            f"{where}: column {name!r} has {len(found)} different texts in its first rows; leave it out with "
+            f"--drop {name}, or name the levels that count with --categories {name}=LEVEL,LEVEL."
+        )
+    if not found:
+        raise SourceError(
+            f"{where}: column {name!r} has no texts in its first rows; give --categories {name}=LEVEL,LEVEL."
+        )
+    return tuple(found)

@@ -1,0 +1,83 @@
+"""What every kind of file with named columns offers."""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from thresher.io.sources.source_error import NoRowsError, SourceError
+
+# How each column is read.
+Kinds = Mapping[str, str]
+# What to do about a value that is not a number.
+REMEDY = "fix it, or leave its column out with --drop, or make it a category with --categories."
+TYPES = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_()}
+
+
+class TableFile(ABC):
+    """Rows of one file, in order, some at a time, in memory that does not depend on how many there are.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    columns : list of str
+        Names of all columns.
+    n_rows : int or None
+        If that is known without reading everything.
+    fraction : float or None
+        How much was read so far.
+    """
+
+    name: str
+    n_rows: int | None = None
+    _columns: list[str]
+    _n_read: int = 0
+    # Whether rows may lack columns.
+    loose: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns, in order."""
+        return self._columns
+
+    @property
+    def fraction(self) -> float | None:
+        """How much was read so far, between zero and one."""
+        return self._n_read / self.n_rows if self.n_rows else None
+
+    @abstractmethod
+    def sample(self, texts: Sequence[str] = ()) -> Any:
+        """The first rows as an Arrow table, with the types that they seem to have; `texts` stay as they are."""
+
+    @abstractmethod
+    def tables(self, kinds: Kinds) -> Iterator[Any]:
+        """All rows as Arrow tables, with the columns of `kinds` as numbers or texts."""
+
+    def error(self, message: str, row: int | None = None) -> SourceError:
+        """What is wrong, and where; rows are counted from one, a header is none."""
+        return SourceError(f"{self.name}, row {row}: {message}" if row is not None else f"{self.name} {message}")
+
+    def no_rows(self, message: str) -> NoRowsError:
+        """There is nothing here."""
+        return NoRowsError(f"{self.name} {message}")
+
+    def check_names(self, names: list[str]) -> list[str]:
+        """The names, if each is there once."""
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise self.error(f"has more than one column named {twice[0]!r}; rename them.")
+        if not names:
+            raise self.error("has no columns.")
+        return names
+
+
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

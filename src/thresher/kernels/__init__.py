@@ -1,1 +1,0 @@
-"""Compiled functions on bare arrays: no classes with behaviour, no validation."""

@@ -1,0 +1,50 @@
+"""How long a step is: a number, a schedule, or certified."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+StepSize = float | Callable[[int, int], float] | Literal["auto"]
+
+# What the kernels take for "find a step that certainly does not raise the loss".
+CERTIFIED = 0.0
+
+
+def _check_value(value: float, name: str) -> None:
+    if not (np.isfinite(value) and value > 0.0):
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+
+def step_table(step_size: StepSize, first_round: int, n_rounds: int, n_steps: int) -> Floats:
+    """Step sizes as a (rounds, K) table; a single row if all rounds have the same.
+
+    A callable is asked for eta_{t,k} of rounds t = first_round, ... (counted from one) and steps k = 0, ..., K - 1.
+    """
+    if not callable(step_size):
+        table = np.empty((1, n_steps))
+        table[0] = CERTIFIED if isinstance(step_size, str) else float(step_size)
+        return table
+    table = np.empty((max(n_rounds, 1), n_steps))
+    for t in range(n_rounds):
+        for k in range(n_steps):
+            table[t, k] = value = float(step_size(first_round + t, k))
+            _check_value(value, f"step_size({first_round + t}, {k})")
+    return table
+
+
+def safe_step(second_moment: Floats, scale: Floats, sparsity: int) -> float:
+    """A step that cannot raise the loss between any two s-sparse points: 1 / L on 2s-sparse vectors.
+
+    L is bounded by the largest row sum of the 2s largest |G_jk| / (scale_j scale_k): Gershgorin, on every 2s x 2s
+    submatrix at once. Columns of scale zero cannot move and do not count.
+    """
+    d = len(second_moment)
+    width, bound = min(2 * max(sparsity, 1), d), 0.0
+    unit = np.divide(1.0, scale, out=np.zeros(d), where=scale > 0.0)
+    for start in range(0, d, 64):
+        rows = np.abs(second_moment[start : start + 64] * unit) * unit[start : start + 64, None]
+        bound = max(bound, float(np.partition(rows, d - width, axis=1)[:, d - width :].sum(axis=1).max()))
+    return 1.0 / bound if bound > 0.0 else np.inf

@@ -1,1 +1,0 @@
-"""The paper's experiments, one file for each figure and table, a runner and a report."""

@@ -1,0 +1,46 @@
+"""What selection needs to know of a kind of model to choose among its members by size."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.selection.criteria import Criterion
+from thresher.solvers.path import Path
+
+Floats = NDArray[np.float64]
+
+
+class Family(ABC):
+    """A kind of model with a size."""
+
+    @abstractmethod
+    def path(self, summary: Any, n_most: int | None = None, criterion: Criterion | None = None) -> Path:
+        """Candidates of all sizes worth considering by the criterion; of sizes up to `n_most`, if given."""
+
+    @abstractmethod
+    def fallback(self) -> Criterion:
+        """The criterion that chooses while there is nothing to hold out."""
+
+    @abstractmethod
+    def loss_elsewhere(self, path: Any, summary: Any) -> Floats:
+        """Half the mean squared error of every candidate on the rows of another summary."""
+
+
+class RoundsFamily(Family):
+    """A kind of model that online rounds estimate."""
+
+    #: Whether an estimate is small enough to be remembered at every choice.
+    memorable: ClassVar[bool] = True
+
+    @abstractmethod
+    def new_rounds(self, summary: Any, size: int) -> Any:
+        """Rounds at a size."""
+
+    @abstractmethod
+    def largest(self, summary: Any) -> int:
+        """The largest size that there is."""
+
+    def start(self, rounds: Any, path: Path, size: int) -> None:
+        """Let rounds that were given a new path go on from a candidate, where that is better than where they are."""

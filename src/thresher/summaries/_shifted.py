@@ -1,0 +1,281 @@
+"""Sums of rows about a shift: the arithmetic behind a Gram.
+
+Every sum is taken about a *shift* (c, c_y) instead of about zero. With z = x - c, v = y - c_y and weights w,
+
+    scatter = sum w z z'    cross = sum w z v    sum_x = sum w z    sum_xx = sum w z^2    sum_yy = sum w v^2
+
+The shift starts at the first row and follows the mean when the mean leaves it, so centred co-moments,
+scatter - sum_x sum_x' / weight, never cancel (Chan, Golub and LeVeque, 1983).
+
+The newest rows wait in `buffer` as sqrt(w) z, in `buffer_y` as sqrt(w) v and in `buffer_root` as sqrt(w). They enter
+every sum together, by BLAS-3, when the buffer is full: at fixed row counts, so no sum depends on how the stream was cut
+into calls. Whoever reads a sum before that adds what is in the buffer (`Sums`).
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+Floats = NDArray[np.float64]
+
+# The shift moves when the mean is further from it than this share of the second moment about it.
+DRIFT_SHARE = 0.1
+# Rows of a d x d matrix that are rewritten at a time, so that temporaries stay small.
+STRIPE = 32
+
+
+@dataclass(eq=False)
+class State:
+    """Everything that a Gram of d columns holds; all sums are over the rows that were folded."""
+
+    scatter: NDArray[np.floating]  # (d, d) or larger, upper triangle
+    buffer: Floats  # (B, d)
+    buffer_y: Floats  # (B,)
+    buffer_root: Floats  # (B,)
+    shift_x: Floats  # (d,)
+    sum_x: Floats  # (d,)
+    sum_xx: Floats  # (d,), in float64 whatever the storage of `scatter`
+    cross: Floats  # (d,)
+    weight: float = 0.0
+    shift_y: float = 0.0
+    sum_y: float = 0.0
+    sum_yy: float = 0.0
+    n_samples: int = 0  # rows absorbed
+    n_buffered: int = 0  # of which this many wait in the buffer
+    started: bool = False  # whether a row has set the shift
+
+
+class Sums(NamedTuple):
+    """The O(d) sums over all rows, folded or not, of some columns."""
+
+    weight: float
+    shift_x: Floats
+    sum_x: Floats
+    sum_xx: Floats
+    cross: Floats
+    shift_y: float
+    sum_y: float
+    sum_yy: float
+
+    @property
+    def mean_x(self) -> Floats:
+        """Weighted mean of x; zero before the first row."""
+        mean: Floats = self.shift_x + self.sum_x / (self.weight or 1.0)
+        return mean
+
+    @property
+    def mean_y(self) -> float:
+        """Weighted mean of y; zero before the first row."""
+        return self.shift_y + self.sum_y / (self.weight or 1.0)
+
+    def centring(self) -> Floats:
+        """The u of which u u' is to be subtracted to centre products of columns: symmetric, and nothing overflows."""
+        u: Floats = self.sum_x / np.sqrt(self.weight or 1.0)
+        return u
+
+    def squares(self, centred: bool) -> Floats:
+        """Sum w x^2 of each column, about the mean or about zero; exactly zero for a constant column."""
+        about = -(self.centring() ** 2) if centred else (2.0 * self.sum_x + self.weight * self.shift_x) * self.shift_x
+        result: Floats = np.maximum(self.sum_xx + about, 0.0)
+        return result
+
+    def squares_y(self, centred: bool) -> float:
+        """Sum w y^2, about the mean or about zero."""
+        beta = self.sum_y / (self.weight or 1.0) if centred else -self.shift_y
+        return max(self.sum_yy - 2.0 * beta * self.sum_y + self.weight * beta * beta, 0.0)
+
+    def products_y(self, centred: bool) -> Floats:
+        """Sum w x y of each column, about the means or about zero."""
+        if centred:
+            result: Floats = self.cross - self.sum_y / np.sqrt(self.weight or 1.0) * self.centring()
+            return result
+        sum_y = self.sum_y + self.weight * self.shift_y
+        return self.cross + self.sum_x * self.shift_y + self.shift_x * sum_y
+
+    def recentre(self, products: Floats, columns: "Sums", centred: bool) -> Floats:
+        """Turn sums of w z_i z_j, i in these columns and j in others, into sums about the means or zero; in place.
+
+        A matrix of all columns with themselves stays exactly symmetric.
+        """
+        ours, theirs = self.centring(), columns.centring()
+        for start in range(0, len(products), STRIPE):
+            part = slice(start, start + STRIPE)
+            if centred:
+                products[part] -= np.outer(ours[part], theirs)
+            else:
+                half = self.sum_x[part] + 0.5 * self.weight * self.shift_x[part]
+                other = columns.sum_x + 0.5 * self.weight * columns.shift_x
+                products[part] += np.outer(self.shift_x[part], other) + np.outer(half, columns.shift_x)
+        return products
+
+
+def new_state(n_features: int, block: int, storage: np.dtype[Any]) -> State:
+    """The state of a Gram that has seen nothing."""
+    d = n_features
+    return State(
+        scatter=np.zeros((d, d), storage),
+        buffer=np.zeros((block, d)),
+        buffer_y=np.zeros(block),
+        buffer_root=np.zeros(block),
+        shift_x=np.zeros(d),
+        sum_x=np.zeros(d),
+        sum_xx=np.zeros(d),
+        cross=np.zeros(d),
+    )
+
+
+def start_shift(state: State, X: Floats, y: Floats, weights: Floats | None) -> None:
+    """Let the first row that counts set the shift, if none has."""
+    if state.started:
+        return
+    first = 0 if weights is None else int(np.argmax(weights > 0.0))
+    if weights is None or weights[first] > 0.0:
+        state.shift_x, state.shift_y, state.started = np.array(X[first], np.float64), float(y[first]), True
+
+
+def buffer_rows(state: State, X: Floats, y: Floats, weights: Floats | None) -> None:
+    """Put rows into the buffer, which must have room."""
+    start_shift(state, X, y, weights)
+    new = slice(state.n_buffered, state.n_buffered + len(y))
+    np.subtract(X, state.shift_x, out=state.buffer[new])
+    np.subtract(y, state.shift_y, out=state.buffer_y[new])
+    if weights is None:
+        state.buffer_root[new] = 1.0
+    else:
+        root = state.buffer_root[new] = np.sqrt(weights)
+        state.buffer[new] *= root[:, None]
+        state.buffer_y[new] *= root
+        without = new.start + np.flatnonzero(root == 0.0)  # zero times a huge value need not be zero
+        state.buffer[without], state.buffer_y[without] = 0.0, 0.0
+    state.n_samples += len(y)
+    state.n_buffered += len(y)
+
+
+def sums(state: State) -> Sums:
+    """The O(d) sums of all columns, over all rows."""
+    n = state.n_buffered
+    buffer, root, v = state.buffer[:n], state.buffer_root[:n], state.buffer_y[:n]
+    sum_x, sum_xx, cross = state.sum_x, state.sum_xx, state.cross
+    if n == 0:
+        return Sums(state.weight, state.shift_x, sum_x, sum_xx, cross, state.shift_y, state.sum_y, state.sum_yy)
+    return Sums(
+        weight=state.weight + float(root @ root),
+        shift_x=state.shift_x,
+        sum_x=_combined(root, buffer, sum_x),
+        sum_xx=sum_xx + np.einsum("ij,ij->j", buffer, buffer),
+        cross=_combined(v, buffer, cross),
+        shift_y=state.shift_y,
+        sum_y=state.sum_y + float(root @ v),
+        sum_yy=state.sum_yy + float(v @ v),
+    )
+
+
+def _combined(weights: Floats, rows: Floats, start: Floats) -> Floats:
+    """Start + weights @ rows, by the BLAS that folds.
+
+    NumPy's is another library with threads of its own, which keep a core busy for a while after they are done.
+    """
+    result: Floats = blas.dgemv(1.0, rows.T, weights, beta=1.0, y=start)
+    return result
+
+
+def fold(state: State) -> bool:
+    """Add the rows in the buffer to every sum, and empty it. True if the shift moved, to follow the mean."""
+    rows, scatter = state.buffer[: state.n_buffered], state.scatter
+    total = sums(state)
+    _, _, state.sum_x, state.sum_xx, state.cross, _, state.sum_y, state.sum_yy = total
+    state.weight = total.weight
+    if rows.shape[1] < len(scatter):  # which has room for columns to come
+        rows = np.pad(rows, ((0, 0), (0, len(scatter) - rows.shape[1])))
+    syrk = blas.dsyrk if scatter.dtype == np.float64 else blas.ssyrk
+    # In place: the transposes are Fortran-ordered, and their lower triangle is our upper one.
+    syrk(1.0, rows.astype(scatter.dtype, copy=False).T, beta=1.0, c=scatter.T, lower=1, overwrite_c=1)
+    # Rows that were folded are not kept, not even in the file of a summary.
+    state.buffer[: state.n_buffered], state.n_buffered = 0.0, 0
+    moved = state.weight > 0.0 and mean_left_shift(state)
+    if moved:
+        recentre_shift(state)
+    return moved
+
+
+def mean_left_shift(state: State) -> bool:
+    """Whether some column's mean is too far from its shift for cheap, accurate centring."""
+    return bool((state.sum_x * (state.sum_x / state.weight) > DRIFT_SHARE * state.sum_xx).any())
+
+
+def recentre_shift(state: State) -> None:
+    """Move the shift to the mean; the buffer must be empty."""
+    shift = state.shift_x + state.sum_x / state.weight
+    shift_y = state.shift_y + state.sum_y / state.weight
+    # What the rounded shift really moved by.
+    translate(state, shift - state.shift_x, shift_y - state.shift_y)
+    state.shift_x, state.shift_y = shift, shift_y
+
+
+def translate(state: State, move: Floats, move_y: float) -> None:
+    """Rewrite every sum for a shift that is about to move by (move, move_y); the buffer must be empty.
+
+    scatter <- scatter - sum_x move' - move sum_x' + weight move move', and likewise for the others.
+    """
+    weight, sum_x, sum_y, d = state.weight, state.sum_x, state.sum_y, len(move)
+    rest = sum_x - weight * move
+    for start in range(0, d, STRIPE):
+        part = slice(start, min(start + STRIPE, d))
+        rows = state.scatter[part, start:d]
+        rows -= np.outer(rest[part], move[start:]) + np.outer(move[part], sum_x[start:])
+    state.cross = state.cross - (sum_x * move_y + (sum_y - weight * move_y) * move)
+    state.sum_xx = state.sum_xx - (2.0 * sum_x - weight * move) * move
+    state.sum_x = rest
+    state.sum_yy -= (2.0 * sum_y - weight * move_y) * move_y
+    state.sum_y -= weight * move_y
+
+
+def shifted_columns(state: State, columns: NDArray[np.intp]) -> Floats:
+    """Sum w z_i z_j over all rows, for the columns i with these numbers and all j: a new array, a row for each i."""
+    buffer, d = state.buffer[: state.n_buffered], len(state.sum_x)
+    result: Floats = buffer[:, columns].T @ buffer if len(buffer) else np.zeros((len(columns), d))
+    if state.n_samples > state.n_buffered:
+        for row, i in zip(result, columns, strict=True):
+            row[i:] += state.scatter[i, i:d]
+            row[:i] += state.scatter[:i, i]
+    return result
+
+
+def block_sums(state: State, columns: NDArray[np.intp]) -> tuple[Floats, Sums]:
+    """Sum w z_i z_j over all rows, for i and j among some columns, and their O(d) sums; the buffer is read once."""
+    n, s = state.n_buffered, len(columns)
+    rows = np.empty((n, s + 2))
+    state.buffer[:n].take(columns, axis=1, out=rows[:, :s], mode="clip")
+    rows[:, s], rows[:, s + 1] = state.buffer_root[:n], state.buffer_y[:n]
+    products = rows.T @ rows
+    block = products[:s, :s].copy()
+    if state.n_samples > n:
+        block += state.scatter[np.minimum.outer(columns, columns), np.maximum.outer(columns, columns)]
+    return block, Sums(
+        weight=state.weight + products.item(s, s),
+        shift_x=state.shift_x[columns],
+        sum_x=state.sum_x[columns] + products[s, :s],
+        sum_xx=state.sum_xx[columns] + products.diagonal()[:s],
+        cross=state.cross[columns] + products[s + 1, :s],
+        shift_y=state.shift_y,
+        sum_y=state.sum_y + products.item(s, s + 1),
+        sum_yy=state.sum_yy + products.item(s + 1, s + 1),
+    )
+
+
+def shifted_scatter(state: State) -> Floats:
+    """Sum w z z' over all rows, full and symmetric: a new array."""
+    d = len(state.sum_x)
+    result: Floats = np.triu(state.scatter[:d, :d]).astype(np.float64, copy=False)
+    for start in range(0, d, STRIPE):
+        stop = min(start + STRIPE, d)
+        result[start:stop, :start] = result[:start, start:stop].T
+        corner = result[start:stop, start:stop]
+        corner += np.triu(corner, 1).T
+    buffer = state.buffer[: state.n_buffered]
+    if len(buffer):
+        result += buffer.T @ buffer
+    return result
