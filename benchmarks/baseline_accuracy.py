@@ -15,24 +15,20 @@ import numpy as np
 
 from thresher import OnlineHardThresholding, SparseRegressor
 from thresher.baselines import (
-    HTP,
     IHT,
     NIHT,
     AdaGradL1,
     AdaptiveDantzig,
     Comparison,
-    CoSaMP,
     DebiasedSGD,
     DualAveraging,
     FTRLProximal,
     IncrementalProximal,
-    JainIHT,
     OnlineDebiasedLasso,
     OnlineLasso,
     OnlineLinearizedLasso,
     OSLasso,
     StreamingSparseRegression,
-    TruncatedGradient,
     compare,
 )
 from thresher.baselines._comparison import Record
@@ -82,19 +78,15 @@ GRIDS = {
     "IncrementalProximal": grid(
         IncrementalProximal, penalty=[0.01, 0.03, 0.1], step_size=[0.005, 0.01, 0.02, 0.04], average=[False, True]
     ),
-    "TruncatedGradient": grid(TruncatedGradient, gravity=[0.01, 0.03, 0.1], step_size=[0.0001, 0.0003, 0.0005]),
     "FTRLProximal": grid(FTRLProximal, l1=[100.0, 200.0, 300.0, 400.0, 600.0], alpha=[0.02, 0.03, 0.05, 0.1, 0.2]),
     "IHT": grid(IHT, sparsity=[10, 12, 15, 20]),
-    "JainIHT": grid(JainIHT, n_active=[1, 15]),
-    "HTP": grid(HTP, sparsity=[10, 12, 15, 20]),
     "NIHT": grid(NIHT, sparsity=[10, 12, 15, 20]),
-    "CoSaMP": grid(CoSaMP, sparsity=[10, 12, 15, 20]),
 }
 
 # In colour, the same in both panels.
 HIGHLIGHTED = [
     "SparseRegressor()",
-    "HTP",
+    "NIHT",
     "OnlineHardThresholding",
     "AdaptiveDantzig",
     "FTRLProximal",

@@ -30,8 +30,16 @@ import numpy as np
 
 import thresher
 from harness import machine
-from thresher import Entries, Gram, MatrixCompleter, MultiResponse, OnlineHardThresholding, SparseRegressor
-from thresher.baselines import AdaptiveDantzig
+from thresher import (
+    Entries,
+    Gram,
+    LowRankRegressor,
+    MatrixCompleter,
+    MultiResponse,
+    OnlineHardThresholding,
+    SparseRegressor,
+)
+from thresher.baselines import AdaptiveDantzig, DebiasedSGD, FTRLProximal, OnlineLasso
 from thresher.io.encoding import HEAD, CheckpointError, decode, encode
 
 RESULTS = Path(__file__).parent / "results" / "fuzz_checkpoints.json"
@@ -44,7 +52,7 @@ LONGEST = 5.0
 CLASSES = [
     "os:system", "builtins:eval", "builtins:object", "subprocess:Popen", "thresher:Gram", "thresher.io.checkpoint:save",
     "thresher.io.checkpoint:Saving", "thresher.io.checkpoint:os", "thresher.cli:main", "thresher.cli.demo:demo",
-    "reproduction.__main__:main", "reproduction.item:Item", "thresher.cli.speed:Speed", "thresher.io.ingest:Ingest",
+    "reproduction.__main__:main", "reproduction.item:Item", "thresher.cli.live:Live", "thresher.io.ingest:Ingest",
     "thresher.io.ingest:ProgressiveValidation", "thresher.integrations.river._features:Layout",
     "thresher.io.sources.batches:Place", "thresher.io.sources.columns:Columns", "thresher.plotting.displays:Display",
     "thresher.io.sources.parquet_file:ParquetFile", "thresher.baselines.comparing:compare",
@@ -54,8 +62,13 @@ CLASSES = [
     "thresher.summaries.gram:blas", "thresher.summaries.gram:Saving", "thresher.summaries.gram:Gram.absorb",
     "thresher.summaries.gram:__builtins__", "thresher.summaries.gram:", "thresher.summaries.nothing:Gram",
     "thresher.summaries.gram.x:Gram", "thresher.summaries:Gram", ":", "", "thresher", "thresher.:x",
-    "thresher.online._gram:GramArrays", "thresher.online._gram:fold", "thresher._utils.compile:compiled",
-    "thresher.online._problem:Problem", "thresher.estimators._online:OnlineEstimator", "thresher.estimators._ids:IdMap",
+    "thresher.baselines.__init__:Any", "thresher.online._sparse_round:np",
+    "thresher.online._running:RunningSums", "thresher.online._working_set:WorkingSet",
+    "thresher.online._certificate:Certificate", "thresher.online._factor:Factor",
+    "thresher.online._sparse_round:SparseRound", "thresher.baselines._lasso_stream:LassoStream",
+    "thresher.online._subspace:Triplets", "thresher.online._dense_gradient:DenseGradient",
+    "thresher.online._dense_round:DenseRound", "thresher.online._entry_round:EntryRound",
+    "thresher.estimators._online:OnlineEstimator", "thresher.estimators._ids:IdMap",
     "thresher.estimators.sparse_regressor:SparseRegressor", "thresher.estimators.sparse_regressor:_Problem",
     "thresher.estimators.sparse_regressor:METHODS", "thresher.selection.ebic:Ebic", "thresher.solvers.path:Path",
     "thresher.sparsity.groups:Groups", "thresher.summaries._shifted:State", "thresher.online.sparse:SparseRounds",
@@ -71,17 +84,19 @@ NUMBERS = [
     10**30, 10**300, 10**4000, -(2**63), -(10**30), 0.5, -0.0, 1e308, 1e-320, True, False, None,
 ]  # fmt: skip
 TEXTS = [
-    "", "a", "@", "int", "float", "bytes", "type", "list", "tuple", "tuple of", "dict", "object", "array", "scalar",
-    "names", "PCG64", "nan", "inf", "1_0", " 7 ", "0x10", "٣", "9" * 5000, "-", "float64", "float32", "object_", "00ff",
-    "0", "zz", "\ud800", "\U0001d11e", "x" * 3000, "__class__", "__dict__", "__reduce__", "_state", "coef_",
+    "", "a", "@", "int", "float", "bytes", "type", "list", "tuple", "tuple of", "dict", "object", "kernel", "array",
+    "scalar", "names", "PCG64", "nan", "inf", "1_0", " 7 ", "0x10", "٣", "9" * 5000, "-", "float64", "float32",
+    "object_", "00ff", "0", "zz", "\ud800", "\U0001d11e", "x" * 3000, "__class__", "__dict__", "__reduce__", "_state",
+    "coef_",
 ]  # fmt: skip
 
 
 def load_modules():
     """Load what a file may ask for, for the memory that takes is not that of the file."""
     for package in ("baselines", "estimators", "online", "selection", "solvers", "sparsity", "summaries"):
-        for module in (Path(thresher.__file__).parent / package).glob("*.py"):
-            import_module(f"thresher.{package}.{module.stem}")
+        folder = Path(thresher.__file__).parent / package
+        for module in {path.stem for path in (*folder.glob("*.py"), *folder.glob("*.pyx"))} - {"__init__"}:
+            import_module(f"thresher.{package}.{module}")
     import_module("thresher.io.ingest")
 
 
@@ -113,8 +128,14 @@ def corpus():
     large = [
         MultiResponse(2, 1).absorb(X[:5, :2], X[:5, 2:]),
         AdaptiveDantzig(1, random_state=3).partial_fit(X, y),
+        DebiasedSGD(features=[1], batch_size=3).partial_fit(X, y),
+        FTRLProximal().partial_fit(X, y),
+        OnlineLasso().partial_fit(X, y),
         SparseRegressor(1).fit(X[:, :2], y),
         OnlineHardThresholding(1).partial_fit(X[:, :2], y),
+        OnlineHardThresholding(2, rule="pursuit").partial_fit(X, y),
+        OnlineHardThresholding(1, groups=[0, 0, 1]).partial_fit(X, y),
+        LowRankRegressor(1).partial_fit(X[:, [0, 1, 2, 0]].reshape(20, 2, 2), y),
     ]
     return [parts(encode(value, {"rows": 5, "place": [1, "b"]})) for value in values * 8 + large]
 

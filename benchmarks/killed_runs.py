@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 from thresher import OnlineHardThresholding, SparseRegressor
 from thresher.cli import main as thresher_command
-from thresher.cli.fitting import fit_source  # noqa: F401  # loaded before forking
+from thresher.cli.feeding import feed  # noqa: F401  # loaded before forking
 from thresher.io.checkpoint import CheckpointError, load_with_note
 from thresher.io.sources.synthetic import SparseLinearStream
 from thresher.plotting.model_card import model_card

@@ -17,9 +17,8 @@ import numpy as np
 from sklearn.linear_model import SGDRegressor
 from threadpoolctl import threadpool_limits
 
-from harness import cores, machine, run_python, seconds
+from harness import cores, fold_with_dsyrk, machine, run_python, seconds
 from thresher import OnlineHardThresholding, SparseRegressor
-from thresher.cli.speed import fold_with_dsyrk
 from thresher.io.sources.synthetic import SparseLinearStream
 
 N_WARMUP, N_ROWS, CALL = 100, 10_000, 100

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from thresher import SparseRegressor
-from thresher._utils.arrays import NamedRows
 from thresher.cli import main
 from thresher.io.sources.synthetic import SparseLinearStream
+from thresher.online.samples import Rows
 
 ROOT = Path(__file__).parents[1]
 REPORTS = [ROOT / "docs" / "paper" / "report.html", ROOT / "build" / "reproduction" / "quick" / "report.html"]
@@ -66,8 +66,9 @@ def test_report_is_complete_and_fits(browser, report, width):
 def test_the_page_of_a_model_is_complete_and_fits(browser, tmp_path, width):
     X, y = SparseLinearStream(60, 8, signal=1.0, seed=1).draw(3000)
     names = [f"a column with the long name {j} & <odd> letters" for j in range(60)]
-    rows = NamedRows(np.array(names, object), X)
-    SparseRegressor().partial_fit(rows, y).save(tmp_path / "m")
+    model = SparseRegressor()
+    model._learn(Rows(X, y), np.array(names, object))
+    model.save(tmp_path / "m")
     assert main(["show", str(tmp_path / "m"), "--html", str(tmp_path / "m.html")]) == 0
     with opened(browser, tmp_path / "m.html", width) as page:
         assert page.locator("img").count() == 4

@@ -6,7 +6,6 @@ python docs/tree.py --check    fails if the page has another one
 """
 
 import argparse
-import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -20,7 +19,8 @@ WIDTH, NAMES = 120, 37
 
 def summary(module: Path) -> str:
     """The first sentence of a docstring without its full stop."""
-    first = (ast.get_docstring(ast.parse(module.read_text())) or "").split("\n")[0]
+    found = re.match(r'r?"""(.*?)("""|\n)', module.read_text())
+    first = found[1] if found else ""
     return first.split(". ")[0].rstrip(".")
 
 
@@ -33,12 +33,12 @@ def line(name: str, module: Path, depth: int) -> str:
 
 
 def tree(folder: Path, depth: int = 0) -> Iterator[str]:
-    """A line for each package and module, modules first; a star marks those with compiled functions."""
+    """A line for each package and module, modules first."""
     yield line(f"{folder.name}/", folder / "__init__.py", depth)
-    modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+    headers = [path for path in folder.glob("*.pxd") if not path.with_suffix(".pyx").exists()]
+    modules = [path for path in (*folder.glob("*.py"), *folder.glob("*.pyx"), *headers) if path.name != "__init__.py"]
     for module in sorted(modules, key=lambda path: (path.name.startswith("_"), path.name)):
-        compiled = " *" if re.search(r"^@compiled", module.read_text(), re.MULTILINE) else ""
-        yield line(module.name + compiled, module, depth + 1)
+        yield line(module.name, module, depth + 1)
     for package in sorted(path.parent for path in folder.glob("*/__init__.py")):
         yield from tree(package, depth + 1)
 

@@ -6,13 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher._utils.interrupts import InterruptsDeferred
-from thresher.online._blas import addresses
-from thresher.online._dense_round import accept, find_gradient, propose
-from thresher.online._dense_state import STALE, fill_units, follow_row, measure_move
-from thresher.online._gram import N_BUFFERED, N_SAMPLES, GramArrays, absorb_rows
+from thresher.online._dense_round import DenseRound
 from thresher.online.dense import SINGLE_FROM, DenseRounds
-from thresher.online.running import RunningSums
-from thresher.summaries._shifted import shifted_scatter
+from thresher.summaries._shifted import buffer_rows, shifted_scatter
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
@@ -57,7 +53,6 @@ class Lockstep:
     def __init__(self, gram: Gram) -> None:
         self._gram = gram
         self._members: list[_Member] = []
-        self._running = RunningSums(gram.n_features)
         self._dtype = np.dtype(np.float32 if gram.n_features >= SINGLE_FROM else np.float64)
         self._follow_fold()
 
@@ -67,38 +62,42 @@ class Lockstep:
 
     def absorb(self, X: Floats, y: Floats) -> None:
         """Absorb checked rows, with a round of every member after each."""
-        gram, running = self._gram, self._running
+        gram, state = self._gram, self._gram.state
         with InterruptsDeferred() as interrupts:
             for block in gram.blocks(X, y, None):
-                rows, responses, weights = running.begin(gram, block)
-                arrays = running.arrays(gram)
-                for i in range(len(responses)):
-                    absorb_rows(arrays, rows[i : i + 1], responses[i : i + 1], weights)
-                    self._scale_newest(arrays)
-                    self._run_round(arrays)
-                running.end(gram)
-                if gram.fold_if_full():
-                    running.read(gram)
-                if gram.state.n_buffered == 0:
+                n_samples, n_buffered = state.n_samples, state.n_buffered
+                kernels = [member.rounds.begin(block) for member in self._members]
+                # Each member writes the same rows to the same places of the buffer again, and to sums of its own.
+                buffer_rows(state, *block)
+                for i, (x, v) in enumerate(zip(*block[:2], strict=True)):
+                    for kernel in kernels:
+                        kernel.absorb_row(x, v)
+                    self._scale_row(n_buffered + i)
+                    together = zip(self._members, kernels, strict=True)
+                    self._run_round([pair for pair in together if n_samples + i >= pair[0].n_warmup])
+                for member in self._members:
+                    member.rounds.end()
+                moved = gram.fold_if_full()
+                for member in self._members:
+                    member.rounds.follow_fold(moved)
+                if state.n_buffered == 0:
                     self._follow_fold()
                 interrupts.check()
 
-    def _run_round(self, arrays: GramArrays) -> None:
-        active = [member for member in self._members if arrays.counts[N_SAMPLES] > member.n_warmup]
-        for rounds, *_ in active:
-            if not rounds.state.flags[STALE]:
-                follow_row(arrays, rounds.state)
-            fill_units(arrays, rounds.state, rounds.problem)
-        for step in range(max((member.n_steps for member in active), default=0)):
-            moving = [member for member in active if step < member.n_steps and _propose(arrays, member)]
+    def _run_round(self, active: list[tuple[_Member, DenseRound]]) -> None:
+        for step in range(max((member.n_steps for member, _ in active), default=0)):
+            moves = {
+                place: kernel.propose_move(member.step_size)
+                for place, (member, kernel) in enumerate(active)
+                if step < member.n_steps
+            }
+            moving = [place for place, move in moves.items() if move is not None]
             if not moving:
                 break
-            products = self._product(np.hstack([member.rounds.state.move for member in moving]).T)
-            for (rounds, eta, *_), product in zip(moving, products, strict=True):
-                rounds.state.product[:, 0] = product
-                length, fall, rise = measure_move(arrays, rounds.state, rounds.problem.centred)
-                if abs(fall) + rise < np.inf:
-                    accept(rounds.state, eta, length, fall, rise, False, rounds.problem)
+            products = self._product(np.stack([moves[place] for place in moving]))
+            for place, product in zip(moving, products, strict=True):
+                member, kernel = active[place]
+                kernel.take_move(member.step_size, product)
 
     def _product(self, moves: Floats) -> Floats:
         """Moves, one per row, times the second moments of all rows so far."""
@@ -114,11 +113,11 @@ class Lockstep:
             result += (size / self._scale) * np.dot(units, self._scatter)
         return result
 
-    def _scale_newest(self, arrays: GramArrays) -> None:
-        """Copy the newest row of the buffer in the precision of products, divided by its largest entry."""
-        i = int(arrays.counts[N_BUFFERED]) - 1
-        self._row_sizes[i] = size = float(np.max(np.abs(arrays.buffer[i])))
-        self._rows[i] = arrays.buffer[i] / (size or 1.0)
+    def _scale_row(self, i: int) -> None:
+        """Copy the newest row of the buffer, row i, in the precision of products, divided by its largest entry."""
+        row = self._gram.state.buffer[i]
+        self._row_sizes[i] = size = float(np.max(np.abs(row)))
+        self._rows[i] = row / (size or 1.0)
         self._n_rows = i + 1
 
     def _follow_fold(self) -> None:
@@ -130,12 +129,3 @@ class Lockstep:
         self._scatter = (self._scale * scatter).astype(self._dtype)
         self._rows, self._row_sizes = np.zeros(state.buffer.shape, self._dtype), np.zeros(len(state.buffer))
         self._n_rows = 0
-        for member in self._members:
-            member.rounds.state.flags[STALE] = 1
-
-
-def _propose(arrays: GramArrays, member: _Member) -> bool:
-    """Find the gradient and where a step leads, of which the product with the moments is wanted next."""
-    rounds = member.rounds
-    find_gradient(arrays, addresses(), rounds.state, rounds.problem)
-    return propose(rounds.state, member.step_size, rounds.problem)

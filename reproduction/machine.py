@@ -17,7 +17,7 @@ def machine() -> str:
 @cache
 def software() -> str:
     """Versions of the packages that do the computing."""
-    others = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "numba"))
+    others = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
     return f"thresher {__version__}, Python {platform.python_version()}, {others}"
 
 

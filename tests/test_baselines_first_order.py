@@ -10,14 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDRegressor
 
 from oracles import design
-from thresher.baselines import (
-    AdaGradL1,
-    DualAveraging,
-    FTRLProximal,
-    IncrementalProximal,
-    StreamingSparseRegression,
-    TruncatedGradient,
-)
+from thresher.baselines import AdaGradL1, DualAveraging, FTRLProximal, IncrementalProximal, StreamingSparseRegression
 
 
 def problem(rng, n=150, d=12):
@@ -82,29 +75,14 @@ def test_every_iterate_solves_the_problem_that_defines_it(rng, model, objective)
     assert min(zeros, others) > 50  # both cases were seen
 
 
-def test_truncated_gradient_by_hand(rng):
-    X, y = problem(rng)
-    w = np.zeros(X.shape[1])
-    for t in range(1, len(X) + 1):
-        w = w - 0.02 * (X[t - 1] @ w - y[t - 1]) * X[t - 1]
-        if t % 4 == 0:
-            for j in range(len(w)):
-                if 0 <= w[j] <= 0.6:
-                    w[j] = max(0.0, w[j] - 0.02 * 4 * 0.3)
-                elif -0.6 <= w[j] < 0:
-                    w[j] = min(0.0, w[j] + 0.02 * 4 * 0.3)
-    model = TruncatedGradient(0.3, step_size=0.02, period=4, ceiling=0.6).partial_fit(X, y)
-    np.testing.assert_allclose(model.coef_, w, rtol=1e-10, atol=1e-13)
-    assert (np.abs(w) > 0.6).any()
-
-
 def test_without_penalty_they_are_stochastic_gradient_descent(rng):
     X, y = problem(rng)
     plain = {"penalty": None, "fit_intercept": False, "shuffle": False, "eta0": 0.03}
-    for model, schedule in (
-        (IncrementalProximal(0.0, step_size=0.03, power=0.4), {"learning_rate": "invscaling", "power_t": 0.4}),
-        (TruncatedGradient(0.0, step_size=0.03), {"learning_rate": "constant"}),
+    for power, schedule in (
+        (0.4, {"learning_rate": "invscaling", "power_t": 0.4}),
+        (0.0, {"learning_rate": "constant"}),
     ):
+        model = IncrementalProximal(0.0, step_size=0.03, power=power)
         expected = SGDRegressor(**plain, **schedule).partial_fit(X, y).coef_
         np.testing.assert_allclose(model.partial_fit(X, y).coef_, expected, rtol=1e-9)
 
@@ -155,18 +133,11 @@ def test_steps_by_default(rng):
     np.testing.assert_allclose(model.coef_, w, rtol=1e-9, atol=1e-13)
     assert w.any()
 
-    w = np.zeros(12)
-    for i in range(150):
-        w = w - 0.1 / L[i] * (X[i] @ w - y[i]) * X[i]
-        if t[i] % 5 == 0:
-            w = np.sign(w) * np.maximum(np.abs(w) - 0.1 / L[i] * 5 * 0.2, 0.0)
-    np.testing.assert_allclose(TruncatedGradient(0.2, period=5).partial_fit(X, y).coef_, w, rtol=1e-9, atol=1e-13)
-
 
 @pytest.mark.parametrize("kind", ["correlated", "uncentred"])
 @pytest.mark.parametrize(
     "method",
-    [DualAveraging, IncrementalProximal, TruncatedGradient, StreamingSparseRegression, AdaGradL1, FTRLProximal],
+    [DualAveraging, IncrementalProximal, StreamingSparseRegression, AdaGradL1, FTRLProximal],
 )
 def test_defaults_are_better_than_nothing_on_rows_that_are_not_kind(rng, method, kind):
     X = design(rng, kind, 3000, 100) + (1.0 if kind == "uncentred" else 0.0)
@@ -189,7 +160,6 @@ def row_by_row(model, X, y):
     ("model", "remedy"),
     [
         (IncrementalProximal(0.0, step_size=1.0, power=0.0), "smaller step_size"),
-        (TruncatedGradient(0.1, step_size=1.0), "smaller step_size"),
         (DualAveraging(0.1, gamma=1e-3), "larger gamma"),
         (StreamingSparseRegression(0.0, ridge=1e-3, strong_convexity=1e-3), "larger penalty or ridge"),
     ],
@@ -230,7 +200,7 @@ def test_what_overflows_is_reported_however_rows_are_cut(rng, method):
 def test_sparse_rows_of_many_columns_are_not_made_dense_at_once(rng):
     X = scipy.sparse.random_array((64, 200_000), density=1e-5, rng=rng, format="csr")
     tracemalloc.start()
-    TruncatedGradient().partial_fit(X, np.ones(64))
+    IncrementalProximal().partial_fit(X, np.ones(64))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 80e6  # all rows would be 102 MB

@@ -52,7 +52,7 @@ MODELS = {
     "pursuit": (OnlineHardThresholding(3, rule="pursuit", fit_intercept=True), (X, Y)),
     "low rank": (LowRankRegressor(shape=(4, 3), selection=NoiseEdge()), (X, Y)),
     "responses": (ReducedRankRegressor(), (X, X[:, :3] + 0.1)),
-    "responses, few features": (ReducedRankRegressor(2, row_sparsity=4), (X, X[:, :3] + 0.1)),
+    "responses by folds": (ReducedRankRegressor(selection="cv"), (X, X[:, :3] + 0.1)),
     "completion": (MatrixCompleter(offsets=True), (*IDS, Y)),
 }
 

@@ -22,7 +22,7 @@ def test_path_holds_the_models_of_every_size(settings):
     model = SparseRegressor(**settings).partial_fit(X, y)
     before = model.coef_.copy()
     path = model.path(6)
-    np.testing.assert_array_equal(path.sparsity, np.arange(7))
+    np.testing.assert_array_equal(path.sizes, np.arange(7))
     for k in range(7):
         support = np.flatnonzero(path.coef[k])
         assert len(support) == k

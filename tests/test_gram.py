@@ -293,7 +293,7 @@ def test_bad_construction_and_partners():
             Gram(d)
     with pytest.raises(ValueError, match="float64 or float32"):
         Gram(3, np.int64)
-    with pytest.raises(ValueError, match="different widths: 3 and 4"):
+    with pytest.raises(ValueError, match="different n_features: 3 and 4"):
         Gram(3).merge(Gram(4))
     with pytest.raises(TypeError, match="ndarray"):
         Gram(3).merge(np.eye(3))
@@ -407,7 +407,6 @@ def test_moments_are_those_of_all_rows_at_any_fill_of_the_buffer(rng, n, weighti
         assert moments.total == sums.squares_y(centred)
         for j in range(9):
             assert_close(moments.column(j), full[j], scale[j] * scale)
-            assert moments.column(j) is moments.column(j)  # read once
         for index in ([], [3], [7, 2, 4], list(range(9))):
             block, part = gram.normal_equations(index, centred)
             assert_close(block, full[np.ix_(index, index)], np.outer(scale[index], scale[index]))
@@ -492,7 +491,7 @@ def test_a_constant_column_has_no_variance_at_any_fill(rng, n, weighted):
     X[:, 4] = -1e7 / 3.0
     gram = Gram(9).absorb(X, y, w if weighted else None)
     pieces = Gram(9).absorb(X[: n // 3 + 1], y[: n // 3 + 1]).merge(Gram(9).absorb(X, y, w))
-    for one in (gram, gram.copy(), gram.select(range(9)), gram.widened(11), pieces, pieces.subtract(gram)):
+    for one in (gram, gram.copy(), gram.select(range(9)), gram.copy().grown(11), pieces, pieces.subtract(gram)):
         if one.weight == 0.0:
             continue
         assert one.variance()[4] == 0.0
@@ -542,7 +541,14 @@ def test_reading_changes_nothing(rng):
     gram, untouched = Gram(9).absorb(X, y, w), Gram(9).absorb(X, y, w)
     before = encode(gram)
     gram.sums(), gram.moments().column(3), gram.comoment(), gram.second_moment(), gram.normal_equations([1, 2])
-    gram.loss(np.ones(9), None), gram.gradient(np.ones(9)), gram.select([1]), gram.widened(12), gram.copy(), repr(gram)
+    (
+        gram.loss(np.ones(9), None),
+        gram.gradient(np.ones(9)),
+        gram.select([1]),
+        gram.copy().grown(12),
+        gram.copy(),
+        repr(gram),
+    )
     gram.merge(gram), gram.subtract(gram)
     assert encode(gram) == before
     # What was read stays what it was when the stream goes on.
@@ -615,16 +621,16 @@ def test_many_columns_go_by_stripes(rng):
         np.testing.assert_allclose(gram.gradient(theta), expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
-def test_it_never_imports_numba():
+def test_it_does_not_import_scikit_learn():
     code = """if True:
         import sys
         import numpy as np
         from thresher import Gram
         X = np.random.default_rng(0).standard_normal((300, 4))
         gram = Gram(4).absorb(X, X[:, 0])
-        gram.merge(gram).subtract(gram).select([1, 2]).widened(5).loss(np.ones(5), None)
+        gram.merge(gram).subtract(gram).select([1, 2]).grown(5).loss(np.ones(5), None)
         gram.comoment(), gram.moments().column(1), gram.normal_equations([0, 1]), gram.gradient(np.ones(4))
-        print([name for name in ("numba", "llvmlite", "sklearn") if name in sys.modules])
+        print("sklearn" in sys.modules)
     """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
+    assert run.stdout.strip() == "False"

@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import clone
 
 from thresher import Gram, OnlineHardThresholding, SparseRegressor
-from thresher._utils.arrays import NamedRows
 from thresher.io.checkpoint import CheckpointError, load, save
 from thresher.io.encoding import encode
 from thresher.io.ingest import Ingest, ProgressiveValidation, next_snapshot
@@ -15,6 +14,7 @@ from thresher.io.sources.batches import Batch, Batches, Place
 from thresher.io.sources.columns import Columns
 from thresher.io.sources.source import open_source
 from thresher.io.sources.synthetic import SparseLinearStream
+from thresher.online.samples import Rows
 from thresher.plotting.model_card import model_card
 
 N, D = 3000, 20
@@ -88,12 +88,11 @@ def test_the_progressive_error_is_that_of_models_fitted_to_the_rows_before():
 
 
 def test_a_model_that_has_seen_rows_predicts_the_next_ones():
-    ingest = Ingest(SparseRegressor(4).fit(X[:500], Y[:500]), COLUMNS)
-    model = SparseRegressor(4).fit(X[:500], Y[:500])
+    model, learner = (SparseRegressor(4).fit(X[:500], Y[:500]) for _ in range(2))
     with pytest.raises(ValueError, match="other columns"):
-        ingest.absorb(next(batches((50,))))  # it was fitted without names
-    ingest = Ingest(SparseRegressor(4).fit(X[:500], Y[:500]), COLUMNS)
-    ingest.learner.feature_names_in_ = np.array(NAMES, object)
+        Ingest(learner, COLUMNS)  # it was fitted without names
+    learner.feature_names_in_ = np.array(NAMES, object)
+    ingest = Ingest(learner, COLUMNS)
     ingest.absorb(next(batches((50,))))
     np.testing.assert_allclose(
         ingest.validation.squared_error, ((Y[:50] - model.predict(X[:50])) ** 2).sum(), rtol=1e-12
@@ -143,12 +142,11 @@ def test_rows_with_names_are_rows_of_a_data_frame():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=NAMES)
     a = SparseRegressor().partial_fit(frame, Y)
-    b = SparseRegressor().partial_fit(NamedRows(np.array(NAMES, object), X), Y)
+    b = SparseRegressor()
+    b._learn(Rows(X, Y), np.array(NAMES, object))
     np.testing.assert_array_equal(a.coef_, b.coef_)
     assert a.feature_names_in_.tolist() == b.feature_names_in_.tolist() == NAMES
     b.partial_fit(frame, Y)
-    with pytest.raises(ValueError, match="other columns"):
-        b.partial_fit(NamedRows(np.array(NAMES[::-1], object), X), Y)
     assert b.n_samples_seen_ == 2 * N
 
 

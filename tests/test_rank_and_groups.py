@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from oracles import keep_groups
 from thresher import Cardinality, Groups, Rank
-from thresher.online import _subspace as subspace
+from thresher.online._subspace import Triplets
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -103,14 +103,18 @@ def test_groups_reject_a_vector_of_another_length():
 # -- following singular vectors ------------------------------------------------------------------------------
 
 
-def followed(before, after, r, known=np.inf, max_iterations=8, slow=0.3):
-    n = min(r + subspace.SPARE, *before.shape)
-    left, values, right = np.zeros((n, before.shape[0])), np.zeros(n), np.zeros((n, before.shape[1]))
-    subspace.decompose(before, left, values, right)
-    proved = subspace.follow(after, left, values, right, r, known, max_iterations, slow)
-    out = np.zeros(before.shape)
-    subspace.multiply_out(left, values, right, r, out)
-    return proved, out
+def followed(before, after, r):
+    triplets = Triplets(*before.shape, r)
+    triplets.decompose(before)
+    return triplets.follow(after), triplets.multiply_out()
+
+
+def given_triplets(left, values, right):
+    """Triplets to begin with, all of which are wanted."""
+    triplets = Triplets(left.shape[1], right.shape[1], len(values), spare=0)
+    for ours, theirs in ((triplets.left, left), (triplets.values, values), (triplets.right, right)):
+        np.asarray(ours)[...] = theirs
+    return triplets
 
 
 @given(
@@ -142,10 +146,9 @@ def test_small_changes_are_proved_and_impossible_ones_are_not(rng):
     assert not followed(tied, tied, 2)[0]
     # The wrong subspace, which is invariant: only the bound on the rest can tell.
     swapped = np.diag([3.0, 1.0, 2.0, 0.5, 0.1, 0.1, 0.1])
-    n = 2
-    left, right, values = np.eye(7)[[0, 1]], np.eye(7)[[0, 1]], np.array([3.0, 1.0])
-    assert not subspace.follow(swapped, left.copy(), values, right.copy(), n, np.inf, 8, 0.3)
-    assert subspace.follow(swapped, left.copy(), values, right.copy(), n, 0.5, 8, 0.3)  # told a falsehood
+    wrong = np.eye(7)[[0, 1]], np.array([3.0, 1.0]), np.eye(7)[[0, 1]]
+    assert not given_triplets(*wrong).follow(swapped)
+    assert given_triplets(*wrong).follow(swapped, 0.5)  # told a falsehood
 
 
 def test_rounding_of_a_large_norm_proves_nothing():
@@ -156,7 +159,15 @@ def test_rounding_of_a_large_norm_proves_nothing():
     matrix[515, 515], matrix[516, 516] = 3.0e-7 * top, 3.1e-7 * top
     left, values = np.zeros((2, 520)), np.array([top, 3.0e-7 * top])
     left[0, :512], left[1, 515] = 1 / np.sqrt(512), 1.0
-    proved = subspace.follow(matrix, left, values, left.copy(), 2, np.inf, 8, 0.3)
-    out = np.zeros((520, 520))
-    subspace.multiply_out(left, values, left, 2, out)
-    assert not proved or np.abs(out - Rank(2).project(matrix)).max() <= 1e-10 * top
+    triplets = given_triplets(left, values, left)
+    proved = triplets.follow(matrix)
+    assert not proved or np.abs(triplets.multiply_out() - Rank(2).project(matrix)).max() <= 1e-10 * top
+
+
+def test_triplets_are_of_one_matrix():
+    state = Triplets(4, 3, 1).__getstate__()
+    for wrong in ({"rank": 0}, {"rank": 4}, {"left": np.zeros((2, 4))}, {"values": np.zeros(2)}):
+        with pytest.raises(ValueError, match="triplets"):
+            Triplets.__new__(Triplets).__setstate__(state | wrong)
+    with pytest.raises(ValueError, match="shape"):
+        Triplets(4, 3, 1).follow(np.zeros((3, 4)))

@@ -81,14 +81,16 @@ def edge_by_definition(X, Y, n_ranks, factor):
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(KINDS),
-    n=st.integers(8, 60),
+    n=st.integers(120, 200),
     q=st.integers(1, 7),
     centred=st.booleans(),
 )
 def test_path_of_responses_is_reduced_rank_regression(seed, kind, n, q, centred):
     X, Y, _ = responses(seed, n, 12, q, 2, kind)
     path = ResponseRanks(centred).path(MultiResponse(12, q).absorb(X, Y), min(q, 12))
-    assert list(path.sizes) == list(range(1, min(q, 12) + 1))
+    n_own = np.linalg.matrix_rank(X - X.mean(axis=0) if centred else X, tol=1e-5 * np.linalg.norm(X))
+    assert list(path.sizes) == list(range(1, min(q, n_own) + 1))
+    assert not path.strength.any()  # ten rows for each feature are enough for least squares
     for r in path.sizes:
         rss, coef, intercept = by_rank(X, Y, r, centred)
         np.testing.assert_allclose(2.0 * n * q * path.loss[r - 1], rss, rtol=1e-6, atol=1e-7 * (Y**2).sum())
@@ -96,11 +98,11 @@ def test_path_of_responses_is_reduced_rank_regression(seed, kind, n, q, centred)
         np.testing.assert_allclose(A @ path.coef(r), A @ coef, atol=1e-4 * np.abs(Y).max())
         assert np.linalg.matrix_rank(path.coef(r)) <= r
         np.testing.assert_allclose(
-            X @ path.coef(r) + path.intercept(r), X @ coef + intercept, atol=1e-4 * np.abs(Y).max()
+            X @ path.coef(r) + path.intercept(path.coef(r)), X @ coef + intercept, atol=1e-4 * np.abs(Y).max()
         )
 
 
-@pytest.mark.parametrize(("n", "kind"), [(150, "correlated"), (150, "duplicated"), (25, "independent")])
+@pytest.mark.parametrize(("n", "kind"), [(250, "correlated"), (150, "duplicated")])
 def test_criteria_of_responses_equal_their_definitions(n, kind):
     X, Y, _ = responses(3, n, 20, 6, 2, kind)
     Y *= np.exp(0.5 * np.random.default_rng(0).standard_normal(6))
@@ -232,8 +234,9 @@ def test_without_noise_the_rank_is_exact_and_noise_alone_has_rank_one(rng):
 
 @pytest.mark.parametrize(("n_folds", "centred", "weighted"), [(5, True, False), (3, False, True)])
 def test_folds_equal_cross_validation_on_the_rows(n_folds, centred, weighted):
-    X, Y, _ = responses(2, 143, 14, 5, 2, "scaled")
-    w = np.random.default_rng(0).integers(1, 4, 143) if weighted else np.ones(143, int)
+    n = 243
+    X, Y, _ = responses(2, n, 14, 5, 2, "scaled")
+    w = np.random.default_rng(0).integers(1, 4, n) if weighted else np.ones(n, int)
     model = ReducedRankRegressor(selection=CrossValidation(n_folds), fit_intercept=centred)
     model.fit(X, Y, sample_weight=w if weighted else None)
     errors = np.empty((n_folds, len(model.selection_.sizes)))
@@ -261,7 +264,9 @@ def test_folds_of_a_sensing_stream_choose_once(centred):
         path = SensingRanks((6, 5), centred).path(Gram(30).absorb(X[:120][~test].reshape(-1, 30), y[:120][~test]), 4)
         predicted = [X[:120][test].reshape(-1, 30) @ path.coef(r).reshape(-1) + path.intercept(r) for r in (1, 2, 3)]
         errors.append([((y[:120][test] - values) ** 2).mean() for values in predicted])
-    np.testing.assert_allclose(model.selection_.criterion[:3], np.mean(errors, axis=0), rtol=5e-3)
+    # A candidate is left once another round could not change the choice, so summaries that differ by rounding agree in
+    # two digits or so.
+    np.testing.assert_allclose(model.selection_.criterion[:3], np.mean(errors, axis=0), rtol=2e-2)
     assert 2 <= model.rank_ <= 3
     with pytest.raises(ValueError, match="selection='ebic'"):
         LowRankRegressor(selection="cv", shape=(6, 5)).fit_summary(model.summary_)
@@ -284,13 +289,19 @@ def data(kind):
     return i, j, v
 
 
+def of_responses(**parameters):
+    """There are no rounds to be described."""
+    return ReducedRankRegressor(**{k: v for k, v in parameters.items() if k in ("rank", "selection", "fit_intercept")})
+
+
 MAKERS = {
     "sensing": lambda **k: LowRankRegressor(**k),
-    "responses": lambda **k: ReducedRankRegressor(**k),
+    "responses": of_responses,
     "completion": lambda **k: MatrixCompleter(shape=(12, 9), **k),
     "offsets": lambda **k: MatrixCompleter(shape=(12, 9), **{"offsets": True, "round_size": 13} | k),
     "growing": lambda **k: MatrixCompleter(**k),
 }
+BY_ROUNDS = [kind for kind in MAKERS if kind != "responses"]
 FITTED = {
     "sensing": lambda *a: Gram(30).absorb(a[0].reshape(len(a[0]), -1), a[1]),
     "responses": lambda *a: MultiResponse(15, 6).absorb(*a),
@@ -301,6 +312,10 @@ FITTED = {
 
 def cut(arrays, a, b):
     return tuple(array[a:b] for array in arrays)
+
+
+def sizes_of(model):
+    return [(record.n_samples, record.size) for record in model.selection_history_]
 
 
 def state(model):
@@ -327,10 +342,10 @@ def test_any_cut_gives_bit_identical_results(kind, parameters):
             pieces.partial_fit(*cut(arrays, a, b), w[a:b])
         np.testing.assert_array_equal(pieces.coef_, whole.coef_)
         np.testing.assert_array_equal(pieces.selection_.criterion, whole.selection_.criterion)
-        assert [(r.n_samples, r.size) for r in pieces.selection_history_] == [
-            (r.n_samples, r.size) for r in whole.selection_history_
-        ]
-        assert (pieces.n_rounds_, pieces.rank_) == (whole.n_rounds_, whole.rank_)
+        assert pieces.rank_ == whole.rank_
+        if kind in BY_ROUNDS:
+            assert sizes_of(pieces) == sizes_of(whole)
+            assert pieces.n_rounds_ == whole.n_rounds_
 
 
 @pytest.mark.parametrize("kind", FITTED)
@@ -362,7 +377,7 @@ def test_a_copy_made_mid_stream_ends_bit_identical(kind):
         twin.partial_fit(*cut(arrays, 170, N)).finish()
     for twin in twins[:2]:
         np.testing.assert_array_equal(twin.coef_, model.coef_)
-        assert twin.selection_history_[-1].size == model.rank_
+        assert twin.rank_ == model.rank_
     assert model.rank_ == 2
 
 
@@ -371,10 +386,11 @@ def test_rank_may_change_between_chosen_and_given(kind):
     arrays = data(kind)
     model = MAKERS[kind](rank=3).partial_fit(*cut(arrays, 0, 150))
     assert not hasattr(model, "selection_")
-    assert (model.rank_, model.selection_history_[-1].size) == (3, 3)
+    assert model.rank_ == 3
     model.set_params(rank="auto").partial_fit(*cut(arrays, 150, N)).finish()
     assert model.rank_ == MAKERS[kind]().partial_fit(*arrays).rank_ == model.selection_.chosen == 2
-    assert model.selection_history_[0].size == 3
+    if kind in BY_ROUNDS:
+        assert (sizes_of(model)[0][1], sizes_of(model)[-1][1]) == (3, 2)
     model.set_params(rank=1).partial_fit(*cut(arrays, 0, 30)).finish()
     assert (model.rank_, np.linalg.matrix_rank(np.atleast_2d(model.coef_), tol=1e-8)) == (1, 1)
     assert not hasattr(model, "selection_")
@@ -402,7 +418,7 @@ def test_the_first_samples_are_no_trouble(kind):
     for i in range(25):
         model.partial_fit(*cut(arrays, i, i + 1))
         assert np.isfinite(model.coef_).all()
-        assert model.path().ranks[0] == 1
+        assert model.path().sizes[0] == 1
     zero.partial_fit(*arrays)
     assert zero.rank_ == 2
 
@@ -415,9 +431,9 @@ def test_path_shows_every_rank_from_the_summary_alone(kind):
     model = MAKERS[kind]().fit(*arrays)
     path = model.path()
     np.testing.assert_array_equal(path.criterion, model.selection_.criterion)
-    np.testing.assert_array_equal(path.ranks, model.selection_.sizes)
-    assert model.rank_ == path.ranks[np.argmin(path.criterion)]
-    assert [c.shape for c in path.coef] == [model.coef_.shape] * len(path.ranks)
+    np.testing.assert_array_equal(path.sizes, model.selection_.sizes)
+    assert model.rank_ == path.sizes[np.argmin(path.criterion)]
+    assert [c.shape for c in path.coef] == [model.coef_.shape] * len(path.sizes)
     other = MAKERS[kind](rank=1, selection="ebic").partial_fit(*arrays).path()
     np.testing.assert_allclose(other.loss, path.loss, rtol=1e-6)
     weight = model.summary_.weight
@@ -435,28 +451,19 @@ def test_path_shows_every_rank_from_the_summary_alone(kind):
         np.testing.assert_allclose(path.loss, residual.var(axis=1).sum(axis=1) / 2.0, rtol=1e-8)
 
 
-def test_path_of_one_response_and_of_rows():
+def test_path_of_one_response():
     X, Y, _ = responses(1, 100, 5, 3, 1)
     model = ReducedRankRegressor().fit(X, Y[:, 0])
     assert (model.rank_, model.path().coef[0].shape, model.coef_.shape) == (1, (5,), (5,))
-    rows = ReducedRankRegressor(row_sparsity=2).partial_fit(X, Y)
-    assert not hasattr(rows, "selection_")
-    assert (rows.rank_, len(rows.support_)) == (3, 2)
-    with pytest.raises(ValueError, match="row_sparsity=None"):
-        rows.path()
-    rows.set_params(row_sparsity=None).partial_fit(X, Y)
-    assert rows.rank_ == 1
-    assert rows.set_params(row_sparsity=4).partial_fit(X, Y).support_.size == 4
 
 
 def test_history_is_short_and_holds_no_matrices():
-    for kind in MAKERS:
+    for kind in BY_ROUNDS:
         model = MAKERS[kind](round_size=3, n_warmup=20).partial_fit(*data(kind))
         seen = [record.n_samples for record in model.selection_history_]
         assert seen[0] == 20
         assert all((n - 20) % 3 == 0 for n in seen)
-        growth = 1.1 if kind == "responses" else 1.25
-        assert all(growth * a < b <= growth * a + 4 for a, b in pairwise(seen))
+        assert all(1.25 * a < b <= 1.25 * a + 4 for a, b in pairwise(seen))
         for record in model.selection_history_:
             assert record.part is None
             assert not len(record.values)
@@ -472,12 +479,12 @@ def test_features_are_not_priced_like_ranks():
     assert ReducedRankRegressor(selection=Ebic(0.0)).fit(X, Y).rank_ >= 1
 
 
-def test_rounds_do_not_jump_where_rows_are_as_many_as_features():
-    """Least squares is all variance there: the error must not peak."""
+def test_the_error_does_not_peak_where_rows_are_as_many_as_features():
+    """Least squares is all variance there."""
     X, Y, B = responses(5, 120, 60, 8, 2)
     model, errors = ReducedRankRegressor(), {}
     for n in range(120):
         model.partial_fit(X[n : n + 1], Y[n : n + 1])
         errors[n + 1] = ((model.coef_.T - B) ** 2).sum()
-    exact = ((ReducedRankRegressor(2).fit(X[:64], Y[:64]).coef_.T - B) ** 2).sum()
+    exact = ((by_rank(X[:64], Y[:64], 2, True)[1] - B) ** 2).sum()
     assert max(errors[n] for n in range(50, 80)) < 1.3 * errors[30] < 0.5 * exact

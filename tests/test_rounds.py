@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from oracles import algorithm_1, design, keep_largest, last, smoothness
 from thresher import Cardinality, Gram
-from thresher.online import _certificate as certificate
 from thresher.online import reference
+from thresher.online._sparse_round import SparseRound
 from thresher.online.samples import Rows
 from thresher.online.sparse import RULES, SparseRounds
 from thresher.online.step_size import step_table
@@ -39,7 +39,7 @@ def assert_close(actual, expected, rtol=1e-9):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=rtol * max(np.abs(expected).max(), 1e-300))
 
 
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(KINDS),
@@ -60,7 +60,7 @@ def test_equals_plain_numpy(seed, kind, d, share, K, eta, t0):
     assert_close(stream(X, y, s, K, eta, t0).coef, last(algorithm_1(X, y, s, K, eta, t0)))
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(KINDS),
@@ -173,13 +173,17 @@ def test_schedule_and_round_size_equal_plain_numpy(rng):
 @example(4096, "independent", 61, 0.75, 1, 1, True, True, 0.01, "reciprocal")
 def test_equals_reference(seed, kind, d, share, K, t0, centred, standardized, step_size, rule):
     rng = np.random.default_rng(seed)
-    n, s = t0 + 120, max(1, int(share * d))
+    n, s = t0 + 80, max(1, int(share * d))
     X = design(rng, kind, n, d) + rng.standard_normal(d)
     y = X[:, : min(3, d)].sum(axis=1) + rng.standard_normal(n)
     if step_size != "auto" and not standardized:
         X /= np.abs(X).max() * np.sqrt(d)  # keeps a fixed step stable
     expected = follow_reference(X, y, s, K, step_size, t0, centred, standardized, rule)
     actual = stream(X, y, s, K, step_size, t0, 1, centred, standardized, rule=rule).coef
+    # At the threshold the slope of that rule is infinite, as of a square root: rounding of 1e-15 comes out as 3e-8.
+    least, scale = 1e-7 if rule == "reciprocal" else 1e-8, max(np.abs(expected).max(), 1e-300)
+    if np.abs(actual - expected).max() <= least * scale:
+        return
     # Some problems amplify rounding: least squares on nearly as many features as rows, twins under a rule with an
     # infinite slope. The reference then disagrees with itself when responses change in the last digit.
     nearby = y * (1.0 + 1e-15 * rng.standard_normal(n))
@@ -187,16 +191,13 @@ def test_equals_reference(seed, kind, d, share, K, t0, centred, standardized, st
         again = follow_reference(X, nearby, s, K, step_size, t0, centred, standardized, rule)
     except np.linalg.LinAlgError:  # or finds a singular problem
         reject()
-    scale = max(np.abs(expected).max(), 1e-300)
-    # At the threshold the slope of that rule is infinite, as of a square root: rounding of 1e-15 comes out as 3e-8.
-    least = 1e-7 if rule == "reciprocal" else 1e-8
     assert_close(actual, expected, rtol=least + 1000.0 * np.abs(again - expected).max() / scale)
 
 
-def test_equals_reference_over_2000_rounds_with_the_certified_step(rng):
+def test_equals_reference_over_1000_rounds_with_the_certified_step(rng):
     d, s, K = 50, 7, 4
-    X = design(rng, "scaled", 2000, d) + rng.standard_normal(d)
-    y = X[:, :4] @ [1.0, -0.5, 0.3, 0.1] + rng.standard_normal(2000)
+    X = design(rng, "scaled", 1000, d) + rng.standard_normal(d)
+    y = X[:, :4] @ [1.0, -0.5, 0.3, 0.1] + rng.standard_normal(1000)
     expected = follow_reference(X, y, s, K, "auto", 0, True, True)
     assert_close(stream(X, y, s, K, "auto", 0, 1, True, True).coef, expected)
 
@@ -204,8 +205,8 @@ def test_equals_reference_over_2000_rounds_with_the_certified_step(rng):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("centred", [False, True])
 def test_rounds_of_many_short_steps_are_leaps_and_equal_single_steps(rng, kind, centred):
-    X = design(rng, kind, 900, 80) + 0.3
-    y = X[:, :6] @ [1.0, -0.5, 0.3, 0.2, 0.4, -0.6] + rng.standard_normal(900)
+    X = design(rng, kind, 500, 80) + 0.3
+    y = X[:, :6] @ [1.0, -0.5, 0.3, 0.2, 0.4, -0.6] + rng.standard_normal(500)
     eta = 0.004 / smoothness(X, 100)
     if centred:
         expected = follow_reference(X, y, 8, 20, eta, 100, True, False)
@@ -214,7 +215,7 @@ def test_rounds_of_many_short_steps_are_leaps_and_equal_single_steps(rng, kind, 
     rounds = stream(X, y, 8, 20, eta, 100, 1, centred)
     assert_close(rounds.coef, expected)
     assert rounds.tallies["leaps"] > 100
-    assert rounds.tallies["steps"] == 20 * 800
+    assert rounds.tallies["steps"] == 20 * 400
     eager = stream(X, y, 8, 20, eta, 100, 1, centred, bound_scale=np.inf)
     assert eager.tallies["leaps"] == 0
     assert_close(rounds.coef, eager.coef, 1e-11)
@@ -258,9 +259,9 @@ def test_bound_holds_for_every_feature(rng, centred, standardized):
     X = design(rng, "correlated", 150, 60) + 0.5
     y = X[:, 0] - X[:, 9] + rng.standard_normal(150)
     rounds = stream(X, y, 6, 3, 0.05 if standardized else 0.01, 20, 1, centred, standardized)
-    work, size = rounds._work, rounds._work.counts[0]
+    work, certificate = rounds._round.work, rounds._round.certificate
     reference_point = np.zeros(60)
-    reference_point[work.features[:size]] = work.slots[1, :size]
+    reference_point[work.features[: work.size]] = work.reference[: work.size]
     Z, v = (X - X.mean(axis=0), y - y.mean()) if centred else (X, y)
     scale = np.sqrt((Z**2).mean(axis=0)) if standardized else np.ones(60)
 
@@ -269,10 +270,8 @@ def test_bound_holds_for_every_feature(rng, centred, standardized):
 
     assert not np.array_equal(rounds.coef, reference_point)
     slack = np.sqrt(np.mean((Z @ (rounds.coef - reference_point)) ** 2))
-    certificate.fill_strength(rounds._running.arrays(rounds.gram), work, rounds.problem, slack)
-    assert np.all(pulls(rounds.coef) <= work.wide[2] * (1.0 + 1e-10))
-    certificate.fill_strength(rounds._running.arrays(rounds.gram), work, rounds.problem, 0.0)
-    np.testing.assert_allclose(work.wide[2], pulls(reference_point), rtol=1e-9, atol=1e-12)
+    assert np.all(pulls(rounds.coef) <= certificate.bounds(slack) * (1.0 + 1e-10))
+    np.testing.assert_allclose(certificate.bounds(0.0), pulls(reference_point), rtol=1e-9, atol=1e-12)
 
 
 @settings(max_examples=25)
@@ -305,7 +304,7 @@ def test_loss_never_rises_with_certified_steps(seed, kind, centred, standardized
 def test_rows_absorbed_behind_the_back_are_noticed(rng):
     X, y = rng.standard_normal((300, 20)), rng.standard_normal(300)
     aside = stream(X[:100], y[:100], 4, 3, "auto", 0, 1, True, True)
-    aside.gram.absorb(X[100:200], y[100:200])
+    aside.summary.absorb(X[100:200], y[100:200])
     aside.absorb(Rows(X[200:], y[200:]), step_table("auto", 1, 1, 3))
     # The same rounds on the same summary, by the reference, from the estimate after row 100.
     theta, gram = stream(X[:100], y[:100], 4, 3, "auto", 0, 1, True, True).coef, Gram(20)
@@ -322,7 +321,7 @@ def test_support_without_pull_still_sees_outside():
     rounds = SparseRounds(Gram(4).absorb(H, H @ [0, 1.0, 0, 0]), 1, False, False)
     rounds.run_round("auto", 1)
     np.testing.assert_allclose(rounds.coef, [0, 1, 0, 0])
-    rounds.gram.absorb(np.repeat(H, 3, axis=0), np.repeat(H @ [0, 1.0, 8.0, 0], 3))
+    rounds.summary.absorb(np.repeat(H, 3, axis=0), np.repeat(H @ [0, 1.0, 8.0, 0], 3))
     for _ in range(5):
         rounds.run_round("auto", 1)
     np.testing.assert_allclose(rounds.coef, [0, 0, 6, 0])
@@ -377,3 +376,12 @@ def test_other_rules_survive_squares_that_overflow(rng, rule):
     for power in (-498, 300):
         scaled = stream(X * 2.0**power, y, 5, 3, "auto", 0, 1, True, True, rule=rule).coef
         assert_close(scaled * 2.0**power, plain)
+
+
+@pytest.mark.parametrize("piece", ["certificate", "factor", "sums", "work"])
+def test_a_state_with_a_piece_missing_is_refused(piece):
+    kernel = SparseRound(5, 8, 8, 2, True, False, 1.0, "pursuit")
+    if piece in ("sums", "work"):
+        kernel = kernel.certificate
+    with pytest.raises((TypeError, ValueError)):
+        type(kernel).__new__(type(kernel)).__setstate__(kernel.__getstate__() | {piece: None})

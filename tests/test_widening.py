@@ -52,7 +52,7 @@ def test_widened_summary_has_seen_zeros(n, dtype):
     X, y, w = 5.0 + rng.standard_normal((n, 4)), rng.standard_normal(n), rng.uniform(0.0, 2.0, n)
     padded = np.hstack([X, np.zeros((n, 3))])
     before = Gram(4, dtype).absorb(X, y, w)
-    wide = before.widened(7)
+    wide = before.copy().grown(7)
     tol = 1e-12 if dtype == "float64" else 1e-4
     assert_same_moments(wide, Gram(7, dtype).absorb(padded, y, w), tol)
     # It goes on as one that had been as wide from the start, and the first one stays as it was.
@@ -65,21 +65,21 @@ def test_widened_summary_has_seen_zeros(n, dtype):
 def test_widened_summary_of_held_rows_and_of_nothing():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((40, 100)), rng.standard_normal(40)
-    wide = Gram(100, hold_rows=True).absorb(X, y).widened(120)
+    wide = Gram(100, hold_rows=True).absorb(X, y).grown(120)
     more = rng.standard_normal((90, 120))
     wide.absorb(more, more[:, 0])
     expected = Gram(120).absorb(np.pad(X, ((0, 0), (0, 20))), y).absorb(more, more[:, 0])
     assert_same_moments(wide, expected)
-    assert Gram(2).widened(5).n_features == 5
+    assert Gram(2).grown(5).n_features == 5
 
 
 def test_widening_rejects_fewer_columns():
     gram = Gram(4).absorb(np.eye(4), np.arange(4.0))
     with pytest.raises(ValueError, match=r"Cannot widen a summary of 4 features to 3; select"):
-        gram.widened(3)
+        gram.copy().grown(3)
     with pytest.raises(ValueError, match="positive integer"):
-        gram.widened(0)
-    assert gram.widened(4).n_features == 4
+        gram.copy().grown(0)
+    assert gram.copy().grown(4).n_features == 4
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -209,8 +209,9 @@ def test_compiled_rounds_without_a_certificate_agree_after_growth():
     rounds = {scale: SparseRounds(Gram(10), 4, True, True, scale, "hard") for scale in (1.0, np.inf)}
     for i, d in enumerate(known):
         for scale, one in rounds.items():
-            if d > one.gram.n_features:
-                one = rounds[scale] = one.widened(one.gram.grown(int(d)), 4)
+            if d > one.summary.n_features:
+                one = SparseRounds(one.summary.grown(int(d)), 4, True, True, scale, "hard").adopt(one)
+                rounds[scale] = one
             one.absorb(Rows(X[i : i + 1, :d], y[i : i + 1]), np.zeros((1, 5)))
         np.testing.assert_allclose(rounds[1.0].coef, rounds[np.inf].coef, rtol=1e-8, atol=1e-10)
     assert rounds[1.0].tallies["certified"] > 0
@@ -233,7 +234,7 @@ def test_growth_across_sizes_of_blocks():
         (SparseRegressor(3), "thresher.summaries._widening.padded"),
         (SparseRegressor(selection=CrossValidation(3)), "thresher.selection.cross_validation.copy"),
         (OnlineHardThresholding(3), "thresher.summaries._widening.padded"),
-        (OnlineHardThresholding(3), "thresher.online.sparse.padded"),
+        (OnlineHardThresholding(3), "thresher.online.gram_rounds.padded"),
     ],
 )
 def test_growth_that_fails_changes_nothing(monkeypatch, model, place):

@@ -2,7 +2,7 @@
 
 import numpy as np
 from learner import Learner, Method
-from methods.ours import AtCheckpoints, Streamed, unchanged, whole
+from methods.ours import AtCheckpoints, Streamed
 from methods.refits import Refit
 from sklearn.linear_model import Ridge
 
@@ -51,13 +51,11 @@ def truncated(matrix, rank):
 
 
 class AlgorithmOne(Learner):
-    """Algorithm 1 with a full SVD per step. Rows are skipped through a `twin` whose iterates are the same."""
+    """Algorithm 1 with a full SVD per step. Rows are skipped through a `twin` whose iterates are the same, if any."""
 
-    can_skip = True
-
-    def __init__(self, shape, rank, eta, twin, feed, orient, n_steps=5, n_warmup=100):
+    def __init__(self, shape, rank, eta, twin=None, feed=None, n_steps=5, n_warmup=100):
         self.shape, self.rank, self.eta, self.n_steps, self.n_warmup = shape, rank, eta, n_steps, n_warmup
-        self.twin, self.feed, self.orient = twin, feed, orient
+        self.twin, self.feed, self.can_skip = twin, feed, twin is not None
         self.products = self.response = None
         self.n, self.coef = 0, np.zeros(shape)
 
@@ -71,7 +69,7 @@ class AlgorithmOne(Learner):
     def skip(self, X, y):
         self.twin.partial_fit(*self.feed(X), y)
         self._absorb(X, y)
-        self.coef = self.orient(self.twin.coef_).copy()
+        self.coef = self.twin.coef_.copy()
 
     def learn(self, X, y):
         for i in range(len(y)):
@@ -83,8 +81,10 @@ class AlgorithmOne(Learner):
                     self.coef = truncated(self.coef - self.eta * gradient.reshape(self.shape), self.rank)
 
     def catch_up(self, X, y):
+        if self.twin is None:
+            return 0.0
         self.twin.partial_fit(*self.feed(X), y)
-        return float(np.abs(self.orient(self.twin.coef_) - self.coef).max())
+        return float(np.abs(self.twin.coef_ - self.coef).max())
 
     def state_bytes(self):
         return self.products.nbytes + self.response.nbytes + self.coef.nbytes
@@ -182,12 +182,11 @@ def transposed(coef):
 
 def numpy_sensing(d, rank, eta):
     twin = LowRankRegressor(rank, step_size=eta, n_warmup=100)
-    return AlgorithmOne(SHAPE, rank, eta, twin, as_matrices, unchanged)
+    return AlgorithmOne(SHAPE, rank, eta, twin, as_matrices)
 
 
 def numpy_responses(d, rank, eta):
-    twin = ReducedRankRegressor(rank, step_size=eta, n_warmup=100, fit_intercept=False, standardize=False)
-    return AlgorithmOne((N_FEATURES, N_RESPONSES), rank, eta, twin, whole, transposed)
+    return AlgorithmOne((N_FEATURES, N_RESPONSES), rank, eta)
 
 
 FIRST, ROWS = (300, 1000, 3000, 10_000), (4000, 8000, 12_000, 24_000)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thresher.summaries.gram import Gram
     from thresher.summaries.multiresponse import MultiResponse
 
-# Loaded on first use: scikit-learn and numba take seconds to import.
+# Loaded on first use: scikit-learn takes a second to import.
 _HOMES = {
     "Cardinality": "thresher.sparsity.cardinality",
     "Ebic": "thresher.selection.ebic",

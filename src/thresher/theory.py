@@ -22,10 +22,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_positive_integer
 from thresher.sparsity._common import relative_concavity
-
-Floats = NDArray[np.float64]
 
 # A bound this close to an integer counts as that integer: rounding must not turn "equal" into "strictly above".
 _ROUNDING = 1e-12

@@ -1,18 +1,12 @@
 """Small things with arrays."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-
-
-class NamedRows(NamedTuple):
-    """Rows whose sender has checked that their columns have these names: what a data frame is, without one."""
-
-    names: NDArray[Any]
-    values: Floats
+Integers = NDArray[np.intp]
 
 
 def padded(array: NDArray[Any], *shape: int) -> NDArray[Any]:
@@ -22,12 +16,13 @@ def padded(array: NDArray[Any], *shape: int) -> NDArray[Any]:
     return result
 
 
+def running_sum(start: float, terms: Floats) -> float:
+    """Start plus the terms one after the other: the same bits however the terms are cut into calls."""
+    return float(np.add.accumulate(np.concatenate([[start], terms]))[-1])
+
+
 def read_only(array: Floats) -> Floats:
-    """A view that cannot be written to: for kernels that is a type of its own, so give them only one."""
+    """A view that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-# What kernels take for weights of one.
-NO_WEIGHTS = read_only(np.empty(0))

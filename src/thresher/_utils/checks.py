@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from thresher._utils.arrays import Floats
 
 # Squares of larger values, summed over 10^6 rows or more, would overflow the co-moments.
 LARGEST = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e151}
@@ -44,11 +44,6 @@ def check_finite(array: NDArray[Any], name: str) -> None:
             f"{name} contains {what} (first at {where if len(where) > 1 else where[0]}, "
             f"{int(bad.sum())} in all); drop or fill such rows first."
         )
-
-
-def within(array: NDArray[Any], limit: float) -> bool:
-    """Whether every entry is a number of size at most `limit`; two passes and no temporary."""
-    return array.size == 0 or bool(array.max() <= limit and array.min() >= -limit)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
@@ -151,3 +146,13 @@ def check_summary(summary: Any, kind: type) -> None:
         raise TypeError(f"summary must be a thresher.{kind.__name__}, got {type(summary).__name__}")
     if summary.weight == 0.0:  # type: ignore[attr-defined]
         raise ValueError("The summary is empty: absorb data with positive weight first.")
+
+
+def check_partner(summary: Any, other: Any, verb: str, *sizes: str) -> None:
+    """Raise unless the other summary is of the same kind and has the same sizes, attributes of both."""
+    if not isinstance(other, type(summary)):
+        raise TypeError(f"Cannot {verb} a {type(other).__name__} with a {type(summary).__name__}.")
+    for name in sizes:
+        ours, theirs = getattr(summary, name), getattr(other, name)
+        if ours != theirs:
+            raise ValueError(f"Cannot {verb} summaries of different {name}: {ours} and {theirs}.")

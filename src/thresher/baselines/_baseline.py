@@ -5,17 +5,14 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from thresher._utils.arrays import read_only
+from thresher._utils.arrays import Floats, read_only
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import Estimator
 from thresher.estimators._linear import SparseLinear
-
-Floats = NDArray[np.float64]
 
 # Rows that are handed on at once: enough to make calls cheap, few enough for Ctrl-C to be heard ...
 BLOCK = 256

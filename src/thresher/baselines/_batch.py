@@ -1,9 +1,10 @@
 """Rows that wait until there are enough of them."""
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable
 
-Floats = NDArray[np.float64]
+import numpy as np
+
+from thresher._utils.arrays import Floats
 
 
 class Batch:
@@ -18,17 +19,13 @@ class Batch:
         """Rows that are still missing."""
         return len(self._y) - self._n
 
-    def add(self, X: Floats, y: Floats) -> None:
-        """Add rows; there must be room for them."""
+    def add(self, X: Floats, y: Floats, learn: Callable[[Floats, Floats], None]) -> bool:
+        """Add rows, for which there must be room. A batch that is full is learned from and emptied; whether it was."""
         stop = self._n + len(y)
         self._X[self._n : stop], self._y[self._n : stop] = X, y
-        self._n = stop
-
-    def drop(self, n_rows: int) -> None:
-        """Forget the rows that came last."""
-        self._n -= n_rows
-
-    @property
-    def rows(self) -> tuple[Floats, Floats]:
-        """The rows and their responses."""
-        return self._X[: self._n], self._y[: self._n]
+        if stop < len(self._y):
+            self._n = stop
+            return False
+        learn(self._X, self._y)  # if it fails, these rows do not count
+        self._n = 0
+        return True

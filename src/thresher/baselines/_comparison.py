@@ -1,15 +1,13 @@
 """The result of a comparison: a record for every method, seed and row count, with medians, a table and a picture."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher.baselines._comparison_display import ComparisonDisplay
-
-Floats = NDArray[np.float64]
 
 
 class Record(NamedTuple):
@@ -32,7 +30,7 @@ METRICS = ("mse", "prediction_error", "nonzeros", "precision", "recall", "second
 LARGER_IS_BETTER = ("precision", "recall")
 
 
-class Comparison(Sequence[Record]):
+class Comparison(tuple[Record, ...]):
     """Records of methods on the same rows, as `compare` gives them: a sequence, by method, seed and row count.
 
     ``print(comparison)`` shows medians over seeds at the last row count, the smallest error first, those that diverged
@@ -48,25 +46,14 @@ class Comparison(Sequence[Record]):
         What there are records of: names and seeds in the order they came in, row counts in increasing order.
     """
 
-    def __init__(self, records: Any) -> None:
-        self._records = tuple(records)
-        self.methods = tuple(dict.fromkeys(record.method for record in self._records))
-        self.seeds = tuple(dict.fromkeys(record.seed for record in self._records))
-        self.checkpoints = tuple(sorted({record.t for record in self._records}))
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    @overload
-    def __getitem__(self, index: int) -> Record: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Record, ...]: ...
-    def __getitem__(self, index: int | slice) -> Record | tuple[Record, ...]:
-        return self._records[index]
+    def __init__(self, _: Iterable[Record]) -> None:
+        self.methods = tuple(dict.fromkeys(record.method for record in self))
+        self.seeds = tuple(dict.fromkeys(record.seed for record in self))
+        self.checkpoints = tuple(sorted({record.t for record in self}))
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns as lists, for ``pandas.DataFrame`` or ``polars.DataFrame``."""
-        return {name: [getattr(record, name) for record in self._records] for name in Record._fields}
+        return {name: [getattr(record, name) for record in self] for name in Record._fields}
 
     def median(self, metric: str = "mse") -> dict[str, Floats]:
         """Medians over seeds, an array over `checkpoints` for each method; NaN where there is nothing.
@@ -78,7 +65,7 @@ class Comparison(Sequence[Record]):
         if metric not in METRICS:
             raise ValueError(f"metric must be one of {', '.join(METRICS)}; got {metric!r}")
         values: dict[tuple[str, int], list[float]] = {}
-        for record in self._records:
+        for record in self:
             value = float(getattr(record, metric))
             if not np.isnan(value):
                 values.setdefault((record.method, record.t), []).append(value)
@@ -130,7 +117,7 @@ class Comparison(Sequence[Record]):
         return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *escaped))
 
     def __repr__(self) -> str:
-        if not self._records:
+        if not self:
             return "Comparison of nothing"
         table = self._table()
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -161,9 +148,7 @@ class Comparison(Sequence[Record]):
 
     def _divergence(self, method: str, text: str = " (diverged{})") -> str:
         """Whether and how often a method diverged, in words, or nothing."""
-        at_end = [
-            record.diverged for record in self._records if (record.method, record.t) == (method, self.checkpoints[-1])
-        ]
+        at_end = [record.diverged for record in self if (record.method, record.t) == (method, self.checkpoints[-1])]
         if not any(at_end):
             return ""
         return text.format("" if all(at_end) else f" {sum(at_end)} of {len(at_end)}")

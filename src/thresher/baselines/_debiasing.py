@@ -4,17 +4,14 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from thresher._utils.arrays import Floats, Integers
 from thresher._utils.checks import as_real, check_features
 from thresher.baselines._baseline import Baseline
-from thresher.baselines._gradient_steps import N_SUMS, ZX, ZY, ZZ
 from thresher.inference.intervals import Intervals, check_level, make_intervals
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 
 class Debiasing(Baseline):
@@ -70,10 +67,10 @@ class Debiasing(Baseline):
                 f"Intervals need {self._batch_size} rows, and there are {self.n_samples_seen_}: pass more "
                 "rows, or use a smaller batch_size and start over with fit."
             )
-        own = np.abs(self._sums[:, ZX])
+        own = np.abs(self._zx)
         known = own > 0.0
         error = np.full(len(own), np.inf)
-        error[known] = np.sqrt(self._noise_variance) * (np.sqrt(self._sums[known, ZZ]) / own[known])
+        error[known] = np.sqrt(self._noise_variance) * (np.sqrt(self._zz[known]) / own[known])
         names = getattr(self, "feature_names_in_", None)
         labels = None if names is None else [str(name) for name in names[self._index]]
         return make_intervals(self._index, labels, self.debiased_.copy(), error, level, "debiased", np.inf)
@@ -83,7 +80,7 @@ class Debiasing(Baseline):
     def _start(self, n_features: int) -> None:
         self._grid, self._index = self._check_grid(), self._check_index(n_features)
         self._batch_size = int(self.batch_size)
-        self._sums = np.zeros((len(self._index), N_SUMS))
+        self._zx, self._zy, self._zz = (np.zeros(len(self._index)) for _ in range(3))  # sums of z x_r, z y and z^2
         self._products = np.zeros((len(self._index), n_features))  # sum z x
         self._chosen, self._n_batches = 0, 0
         self._noise_variance: float | None = None
@@ -105,9 +102,9 @@ class Debiasing(Baseline):
         super()._publish()
         self.debiased_ = self.coef_[self._index]
         if self.diverged_at_ is None:
-            known = self._sums[:, ZX] != 0.0
-            left_over = self._sums[known, ZY] - self._products[known] @ self.coef_
-            self.debiased_[known] += left_over / self._sums[known, ZX]
+            known = self._zx != 0.0
+            left_over = self._zy[known] - self._products[known] @ self.coef_
+            self.debiased_[known] += left_over / self._zx[known]
         self.n_batches_ = self._n_batches
         self.noise_variance_ = self._noise_variance
         self.penalty_ = float(self._grid[self._chosen]) if self._n_batches else None

@@ -6,11 +6,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_summary
 from thresher._utils.threads import one_blas_thread
 from thresher._utils.tolerances import TINY
@@ -19,7 +19,6 @@ from thresher.baselines._baseline import Baseline
 from thresher.baselines._single_rows import ABSURD
 from thresher.summaries.gram import Gram
 
-Floats = NDArray[np.float64]
 # The next estimate, from an estimate and its gradient.
 Update = Callable[[Floats, Floats], Floats]
 
@@ -70,12 +69,6 @@ class Quadratic:
             return float(np.linalg.eigvalsh(self.G)[-1])
         start = np.random.default_rng(0).standard_normal(len(self.v))
         return float(eigsh(self.G, k=1, v0=start, tol=1e-10, return_eigenvectors=False)[0])
-
-    def least_squares(self, features: NDArray[np.intp]) -> Floats:
-        """The minimiser over vectors that are zero outside these features, the shortest if there are several."""
-        theta = np.zeros_like(self.v)
-        theta[features] = np.linalg.lstsq(self.G[np.ix_(features, features)], self.v[features], rcond=1e-12)[0]
-        return theta
 
     def coef(self, theta: Floats) -> Floats:
         """The coefficients that theta stands for; infinite if they overflow."""

@@ -14,7 +14,6 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core import event
 from sklearn.base import clone
 
 from thresher._utils.threads import one_blas_thread
@@ -75,7 +74,7 @@ class Outcome(NamedTuple):
 
 
 def run(name: str, method: Any, seed: int, plan: Plan) -> Outcome:
-    """All rows of a seed, learned by one method; a second time if code was loaded meanwhile, which is not learning."""
+    """All rows of a seed, learned by one method; a second time if that imported modules, which is not learning."""
     with one_blas_thread():
         outcome, loaded = _attempt(name, method, seed, plan)
         if loaded and outcome.failure is None:
@@ -84,7 +83,7 @@ def run(name: str, method: Any, seed: int, plan: Plan) -> Outcome:
 
 
 def _attempt(name: str, method: Any, seed: int, plan: Plan) -> tuple[Outcome, bool]:
-    """A run, and whether modules were imported, or functions compiled or loaded, while it learned."""
+    """A run, and whether modules were imported while it learned."""
     rows = _Rows(plan, seed)
     records: list[Record] = []
     warned: dict[str, type[Warning]] = {}
@@ -93,20 +92,19 @@ def _attempt(name: str, method: Any, seed: int, plan: Plan) -> tuple[Outcome, bo
     model: Any = None
     with _noted(failures):
         model = _fresh(method, seed)
-    with event.install_recorder("numba:compiler_lock") as compiler:
-        for X, y, t in rows.blocks():
-            if failures:
-                break
-            with _noted(failures), warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                code = len(sys.modules), len(compiler.buffer)
-                start = time.perf_counter()
-                model.partial_fit(X, y)
-                seconds += time.perf_counter() - start
-                loaded |= code != (len(sys.modules), len(compiler.buffer))
-                if t in plan.checkpoints:
-                    records.append(Record(name, seed, t, **_measure(model, rows), seconds=seconds))
-            warned.update({str(w.message): w.category for w in caught})
+    for X, y, t in rows.blocks():
+        if failures:
+            break
+        with _noted(failures), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            n_modules = len(sys.modules)
+            start = time.perf_counter()
+            model.partial_fit(X, y)
+            seconds += time.perf_counter() - start
+            loaded |= n_modules != len(sys.modules)
+            if t in plan.checkpoints:
+                records.append(Record(name, seed, t, **_measure(model, rows), seconds=seconds))
+        warned.update({str(w.message): w.category for w in caught})
     failure = failures[0] if failures else None
     return Outcome(name, seed, rows.first_response, tuple(records), tuple(warned.items()), failure), loaded
 

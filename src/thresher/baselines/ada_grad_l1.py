@@ -4,15 +4,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from thresher._utils.compile import compiled
+from thresher._utils.arrays import Floats
 from thresher.baselines._baseline import Baseline
-from thresher.baselines._single_rows import N_ROWS, N_TOTALS, take_row
-from thresher.baselines._soft_threshold import soft
-
-Floats = NDArray[np.float64]
+from thresher.baselines._single_rows import RowTotals, ada_grad_l1
 
 
 class AdaGradL1(Baseline):
@@ -91,43 +87,12 @@ class AdaGradL1(Baseline):
 
     def _start(self, n_features: int) -> None:
         self._coef, self._sum, self._squares = (np.zeros(n_features) for _ in range(3))
-        self._totals = np.zeros(N_TOTALS)
+        self._totals = RowTotals()
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        state = self._coef, self._sum, self._squares, self._totals
-        n: int = _run(
-            X, y, *state, float(self.penalty), float(self.step_size), float(self.delta), self.update == "dual"
-        )
+        state = self._totals, self._coef, self._sum, self._squares
+        n: int = ada_grad_l1(X, y, *state, self.penalty, self.step_size, self.delta, self.update == "dual")
         return n
 
     def _estimate(self) -> Floats:
         return self._coef
-
-
-@compiled
-def _run(
-    X: Floats,
-    y: Floats,
-    coef: Floats,
-    gradients: Floats,
-    squares: Floats,
-    totals: Floats,
-    penalty: float,
-    step: float,
-    delta: float,
-    dual: bool,
-) -> int:
-    for i in range(len(X)):
-        error = take_row(X, y, i, coef, totals)
-        if np.isnan(error):
-            return i
-        for j in range(coef.shape[0]):
-            g = error * X[i, j]
-            squares[j] += g * g
-            h = delta + np.sqrt(squares[j])
-            gradients[j] += g
-            if dual:
-                coef[j] = -step * soft(gradients[j], penalty * totals[N_ROWS]) / h
-            else:
-                coef[j] = soft(coef[j] - step * g / h, step * penalty / h)
-    return len(X)

@@ -5,19 +5,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from thresher._utils.arrays import Floats
 from thresher._utils.tolerances import TINY
 from thresher._utils.warnings import warn_caller
 from thresher.baselines._baseline import Baseline
 from thresher.sparsity.cardinality import Cardinality
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
 
 # Failures of the linear program, in words.
 FAULTS = {2: "infeasible", 3: "unbounded"}

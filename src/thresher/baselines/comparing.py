@@ -79,8 +79,7 @@ def compare(
         - nonzeros: the number of nonzero coefficients;
         - precision, recall: the part of the nonzero coefficients that are nonzero in truth, and the part of the true
           ones that were found; 1 if there are none; NaN without a truth;
-        - seconds: spent in ``partial_fit`` so far; a run in which modules were imported, or functions compiled by
-          numba or loaded from its cache, is run again;
+        - seconds: spent in ``partial_fit`` so far; a run in which modules were imported is run again;
         - bytes: of the pickled estimator;
         - diverged: whether ``diverged_at_`` is not None, ``diverged_`` is true, or coefficients are not finite.
 

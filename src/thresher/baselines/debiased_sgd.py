@@ -4,13 +4,12 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from thresher._utils.arrays import Floats
 from thresher.baselines._debiasing import Debiasing
-from thresher.baselines._gradient_steps import BATCHES, CHOSEN, N_COUNTS, N_ROWS, N_TOTALS, SQUARES, run
-
-Floats = NDArray[np.float64]
+from thresher.baselines._gradient_steps import GradientSteps
 
 
 class DebiasedSGD(Debiasing):
@@ -131,38 +130,15 @@ class DebiasedSGD(Debiasing):
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
-        n_inferred = len(self._index)
-        # One problem for each penalty, then one for each inferred column.
-        self._iterates = np.zeros((len(self._grid) + n_inferred, n_features))
-        self._waiting, self._waiting_y = np.zeros((self._batch_size, n_features)), np.zeros(self._batch_size)
-        self._scales = np.zeros(1 + n_inferred)
-        # The coefficients, then what explains each inferred column.
-        self._averages = np.zeros((1 + n_inferred, n_features))
-        self._counts, self._totals = np.zeros(N_COUNTS, np.int64), np.zeros(N_TOTALS)
+        self._steps = GradientSteps(self._grid, self._index, self._batch_size, n_features)
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        n: int = run(
-            X,
-            y,
-            self._waiting,
-            self._waiting_y,
-            self._counts,
-            self._totals,
-            self._grid,
-            self._index,
-            self._iterates,
-            self._scales,
-            self._averages,
-            self._sums,
-            self._products,
-            0.0 if isinstance(self.step_size, str) else float(self.step_size),
-            float(self.power),
-        )
-        self._chosen, self._n_batches = int(self._counts[CHOSEN]), int(self._counts[BATCHES])
-        if self._totals[N_ROWS]:
-            self._noise_variance = float(self._totals[SQUARES] / self._totals[N_ROWS])
+        step_size = 0.0 if isinstance(self.step_size, str) else self.step_size
+        n: int = self._steps.learn(X, y, self._zx, self._zy, self._zz, self._products, step_size, self.power)
+        self._chosen, self._n_batches = self._steps.chosen, self._steps.n_batches
+        self._noise_variance = self._steps.noise_variance
         return n
 
     def _estimate(self) -> Floats:
-        coef: Floats = self._averages[0]
+        coef: Floats = np.asarray(self._steps.averages)[0]
         return coef

@@ -4,15 +4,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from thresher._utils.compile import compiled
+from thresher._utils.arrays import Floats
 from thresher.baselines._baseline import Baseline
-from thresher.baselines._single_rows import LENGTH, N_ROWS, N_TOTALS, take_row
-from thresher.baselines._soft_threshold import soft
-
-Floats = NDArray[np.float64]
+from thresher.baselines._single_rows import RowTotals, dual_averaging
 
 
 class DualAveraging(Baseline):
@@ -88,30 +84,12 @@ class DualAveraging(Baseline):
 
     def _start(self, n_features: int) -> None:
         self._coef, self._mean = np.zeros(n_features), np.zeros(n_features)
-        self._totals = np.zeros(N_TOTALS)
+        self._totals = RowTotals()
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        gamma = 0.0 if isinstance(self.gamma, str) else float(self.gamma)
-        n: int = _run(X, y, self._coef, self._mean, self._totals, float(self.penalty), gamma, float(self.rho))
+        gamma = 0.0 if isinstance(self.gamma, str) else self.gamma
+        n: int = dual_averaging(X, y, self._totals, self._coef, self._mean, self.penalty, gamma, self.rho)
         return n
 
     def _estimate(self) -> Floats:
         return self._coef
-
-
-@compiled
-def _run(
-    X: Floats, y: Floats, coef: Floats, mean: Floats, totals: Floats, penalty: float, gamma: float, rho: float
-) -> int:
-    for i in range(X.shape[0]):
-        error = take_row(X, y, i, coef, totals)
-        if np.isnan(error):
-            return i
-        t = totals[N_ROWS]
-        beta = gamma * np.sqrt(t) if gamma > 0.0 else totals[LENGTH] * np.sqrt(1.0 + t / coef.shape[0])
-        if beta == 0.0:  # nothing but zeros so far
-            continue
-        for j in range(coef.shape[0]):
-            mean[j] += (error * X[i, j] - mean[j]) / t
-            coef[j] = -(t / beta) * soft(mean[j], penalty + rho * beta / t)
-    return len(X)

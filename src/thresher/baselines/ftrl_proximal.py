@@ -4,15 +4,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from thresher._utils.compile import compiled
+from thresher._utils.arrays import Floats
 from thresher.baselines._baseline import Baseline
-from thresher.baselines._single_rows import N_TOTALS, take_row
-from thresher.baselines._soft_threshold import soft
-
-Floats = NDArray[np.float64]
+from thresher.baselines._single_rows import RowTotals, ftrl_proximal
 
 
 class FTRLProximal(Baseline):
@@ -92,39 +88,12 @@ class FTRLProximal(Baseline):
 
     def _start(self, n_features: int) -> None:
         self._coef, self._z, self._squares = (np.zeros(n_features) for _ in range(3))
-        self._totals = np.zeros(N_TOTALS)
+        self._totals = RowTotals()
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        state = self._coef, self._z, self._squares, self._totals
-        n: int = _run(X, y, *state, float(self.l1), float(self.l2), float(self.alpha), float(self.beta))
+        state = self._totals, self._coef, self._z, self._squares
+        n: int = ftrl_proximal(X, y, *state, self.l1, self.l2, self.alpha, self.beta)
         return n
 
     def _estimate(self) -> Floats:
         return self._coef
-
-
-@compiled
-def _run(
-    X: Floats,
-    y: Floats,
-    coef: Floats,
-    z: Floats,
-    squares: Floats,
-    totals: Floats,
-    l1: float,
-    l2: float,
-    alpha: float,
-    beta: float,
-) -> int:
-    for i in range(len(X)):
-        error = take_row(X, y, i, coef, totals)
-        if np.isnan(error):
-            return i
-        for j in range(coef.shape[0]):
-            g = error * X[i, j]
-            before = np.sqrt(squares[j])
-            squares[j] += g * g
-            root = np.sqrt(squares[j])
-            z[j] += g - (root - before) / alpha * coef[j]
-            coef[j] = -soft(z[j], l1) / ((beta + root) / alpha + l2)
-    return len(X)

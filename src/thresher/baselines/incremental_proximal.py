@@ -4,15 +4,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from thresher._utils.compile import compiled
+from thresher._utils.arrays import Floats
 from thresher.baselines._baseline import Baseline
-from thresher.baselines._single_rows import LENGTH, N_ROWS, N_TOTALS, take_row
-from thresher.baselines._soft_threshold import soft
-
-Floats = NDArray[np.float64]
+from thresher.baselines._single_rows import RowTotals, proximal_steps
 
 
 class IncrementalProximal(Baseline):
@@ -95,34 +91,12 @@ class IncrementalProximal(Baseline):
         self.average = average
 
     def _start(self, n_features: int) -> None:
-        self._coef, self._totals = np.zeros(n_features), np.zeros(N_TOTALS)
-        self._mean = np.zeros(n_features)
+        self._coef, self._mean, self._totals = np.zeros(n_features), np.zeros(n_features), RowTotals()
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        step = 0.0 if isinstance(self.step_size, str) else float(self.step_size)
-        n: int = proximal_steps(
-            X, y, self._coef, self._mean, self._totals, float(self.penalty), step, float(self.power)
-        )
+        step = 0.0 if isinstance(self.step_size, str) else self.step_size
+        n: int = proximal_steps(X, y, self._totals, self._coef, self._mean, self.penalty, step, self.power)
         return n
 
     def _estimate(self) -> Floats:
         return self._mean if self.average else self._coef
-
-
-@compiled
-def proximal_steps(
-    X: Floats, y: Floats, coef: Floats, mean: Floats, totals: Floats, penalty: float, step: float, power: float
-) -> int:
-    """One step per row, and the mean of the iterates; a step of zero stands for "auto"."""
-    for i in range(len(X)):
-        error = take_row(X, y, i, coef, totals)
-        if np.isnan(error):
-            return i
-        t = totals[N_ROWS]
-        eta = step / t**power
-        if step == 0.0 and totals[LENGTH] > 0.0:
-            eta = 1.0 / (totals[LENGTH] * (1.0 + t / coef.shape[0]) ** power)
-        for j in range(coef.shape[0]):
-            coef[j] = soft(coef[j] - eta * error * X[i, j], eta * penalty)
-            mean[j] += (coef[j] - mean[j]) / t
-    return len(X)

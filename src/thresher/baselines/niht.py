@@ -4,13 +4,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
+from thresher._utils.arrays import Floats
 from thresher.baselines._on_summary import OnSummary, Quadratic, Update
 from thresher.sparsity.cardinality import Cardinality
-
-Floats = NDArray[np.float64]
 
 
 class NIHT(OnSummary):

@@ -1,24 +1,24 @@
 """Stochastic proximal gradient descent with the nuclear norm."""
 
+import math
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.linalg.lapack import dgesdd
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from thresher._utils.compile import compiled
+from thresher._utils.arrays import Floats
 from thresher._utils.threads import one_blas_thread
-from thresher.baselines._matrix_baseline import MatrixBaseline
-from thresher.baselines._single_rows import LENGTH, N_ROWS, N_TOTALS, take_row
-
-Floats = NDArray[np.float64]
+from thresher.baselines._baseline import StreamingBaseline
+from thresher.baselines._single_rows import RowTotals
+from thresher.estimators._matrix_rows import MatrixRows
 
 # The step is halved after this many passes over as many samples as there are entries.
 DECAY = 2.0
 
 
-class NuclearProximal(MatrixBaseline):
+class NuclearProximal(MatrixRows, StreamingBaseline):
     r"""A coefficient matrix with small singular values, by a proximal gradient step for every sample.
 
     Where :math:`\min_\Theta \, \frac12 \mathbb{E} (\langle X, \Theta \rangle - y)^2 + \lambda \|\Theta\|_*` penalises
@@ -119,59 +119,62 @@ class NuclearProximal(MatrixBaseline):
         self.step_size = step_size
         self.noise = noise
 
+    def _check(self, X: Any, y: Any, reset: bool) -> tuple[Any, Floats]:
+        rows = self._check_rows(self._take_matrices(X, reset), y, None, reset, np.dtype(np.float64))
+        return rows.X, rows.y
+
+    def _check_against_features(self, n_features: int) -> None:
+        self._check_shape_asked()
+
+    def _zeros(self, n_features: int) -> Floats:
+        return np.zeros(self._shape)
+
     def _start(self, n_features: int) -> None:
-        self._coef, self._totals = np.zeros(self._shape), np.zeros(N_TOTALS)
-        self._rank = np.zeros(1, np.int64)
+        self._coef, self._totals, self._rank = np.zeros(self._shape), RowTotals(), 0
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        step = 0.0 if isinstance(self.step_size, str) else float(self.step_size)
-        level = float(self.penalty) * float(self.noise)
-        with one_blas_thread():
-            n: int = _run(X, y, self._coef, self._totals, self._rank, step, level)
-        return n
+        with one_blas_thread(), np.errstate(over="ignore"):
+            for i, x in enumerate(X):
+                if not self._step(x, y[i]):
+                    return i
+        return len(X)
+
+    def _step(self, x: Floats, y: float) -> bool:
+        """Learn from one sample. False if the estimate has diverged."""
+        totals, (d1, d2) = self._totals, self._shape
+        error = totals.take_row(x, y, self._coef.reshape(-1))
+        if np.isnan(error):
+            return False
+        if totals.longest == 0.0:  # nothing but zeros so far
+            return True
+        t = totals.n_rows
+        first = 1.0 / totals.longest if isinstance(self.step_size, str) else self.step_size
+        eta = first / (1.0 + t / (DECAY * x.size))
+        moved = self._coef - eta * error * x.reshape(d1, d2)
+        if not np.isfinite(moved).all():
+            return False
+        threshold = eta * self.penalty * self.noise * math.sqrt((d1 + d2) / t)
+        self._coef, self._rank = shrink(moved, threshold)
+        return True
 
     def _estimate(self) -> Floats:
         return self._coef
 
     def _publish(self) -> None:
         super()._publish()
-        self.rank_ = int(self._rank[0])
+        self.rank_ = self._rank
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # as for `Baseline`
+        return tags
 
 
-@compiled
-def _run(X: Floats, y: Floats, coef: Floats, totals: Floats, rank: Any, first_step: float, level: float) -> int:
-    d1, d2 = coef.shape
-    flat, moved = coef.reshape(-1), np.empty((d1, d2))
-    for i in range(X.shape[0]):
-        error = take_row(X, y, i, flat, totals)
-        if np.isnan(error):
-            return i
-        if totals[LENGTH] == 0.0:  # nothing but zeros so far
-            continue
-        t = totals[N_ROWS]
-        eta = (first_step if first_step > 0.0 else 1.0 / totals[LENGTH]) / (1.0 + t / (DECAY * X.shape[1]))
-        size = 0.0
-        for j in range(d1):
-            for k in range(d2):
-                moved[j, k] = coef[j, k] - eta * error * X[i, j * d2 + k]
-                size = max(size, abs(moved[j, k]))
-        if not size < np.inf:
-            return i
-        rank[0] = shrink(moved, eta * level * np.sqrt((d1 + d2) / t), coef)
-    return len(X)
-
-
-@compiled
-def shrink(matrix: Floats, threshold: float, out: Floats) -> int:
-    """Singular value thresholding: out = U (S - threshold)_+ V'. Returns how many singular values are left."""
-    u, s, vt = np.linalg.svd(matrix, False)
-    n_left = 0
-    while n_left < s.shape[0] and s[n_left] > threshold:
-        n_left += 1
-    out[:] = 0.0
-    for q in range(n_left):
-        for j in range(out.shape[0]):
-            share = u[j, q] * (s[q] - threshold)
-            for k in range(out.shape[1]):
-                out[j, k] += share * vt[q, k]
-    return n_left
+def shrink(matrix: Floats, threshold: float) -> tuple[Floats, int]:
+    """Singular value thresholding, U (S - threshold)_+ V', and how many singular values are left."""
+    u, s, vt, failure = dgesdd(matrix, full_matrices=False)  # without the checks of np.linalg.svd, which take as long
+    if failure:
+        raise np.linalg.LinAlgError("The singular value decomposition did not converge.")
+    n_left = int(np.count_nonzero(s > threshold))
+    left: Floats = (u[:, :n_left] * (s[:n_left] - threshold)) @ vt[:n_left]
+    return left, n_left

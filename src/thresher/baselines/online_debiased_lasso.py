@@ -4,19 +4,15 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from thresher._utils.compile import compiled
+from thresher._utils.arrays import Floats, Integers
 from thresher._utils.threads import one_blas_thread
 from thresher.baselines._batch import Batch
 from thresher.baselines._debiasing import Debiasing
-from thresher.baselines._gradient_steps import ZX, ZY, ZZ
-from thresher.baselines._lasso import descend
+from thresher.baselines._lasso import solve
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 N_FOLDS = 5
 # Moves below this share of the response end a descent. The limit ends it where descent crawls; the debiased
@@ -155,21 +151,15 @@ class OnlineDebiasedLasso(Debiasing):
         return self._batch.n_missing
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        self._batch.add(X, y)
-        if self._batch.n_missing == 0:
-            try:
-                with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-                    self._learn_batch(*self._batch.rows)
-            except BaseException:  # rows of a call that fails must not count
-                self._batch.drop(len(y))
-                raise
-            self._batch.drop(self._batch_size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._batch.add(X, y, self._learn_batch)
         return len(y)
 
     def _estimate(self) -> Floats:
         coef: Floats = self._path[self._chosen]
         return coef
 
+    @one_blas_thread()
     def _learn_batch(self, X: Floats, y: Floats) -> None:
         """Learn from a whole batch; what is learned is put in place at the end, all of it or nothing."""
         if self._noise_variance is None:
@@ -192,9 +182,9 @@ class OnlineDebiasedLasso(Debiasing):
         nodewise /= units
         own = X[:, self._index]
         left = own - X @ nodewise.T
-        self._sums[:, ZX] += np.einsum("ij,ij->j", left, own)
-        self._sums[:, ZY] += y @ left
-        self._sums[:, ZZ] += np.einsum("ij,ij->j", left, left)
+        self._zx += np.einsum("ij,ij->j", left, own)
+        self._zy += y @ left
+        self._zz += np.einsum("ij,ij->j", left, left)
         self._products += left.T @ X
         self._noise_variance = before + float(residual @ residual) / n
         self._summary, self._path, self._nodewise, self._chosen = summary, path, nodewise, chosen
@@ -248,30 +238,16 @@ def _mean_squares(X: Floats, y: Floats, path: Floats) -> Floats:
     return result
 
 
-@compiled
-def _lasso(matrix: Floats, target: Floats, penalty: float, path: Floats, row: int, spread: float) -> None:
-    """The lasso from second moments, in a row of `path` and from where it is."""
-    d = target.shape[0]
-    coef, pull = path[row], target.copy()
-    for j in range(d):
-        if coef[j] != 0.0:
-            for i in range(d):
-                pull[i] -= matrix[j, i] * coef[j]
-    descend(matrix, np.arange(d), d, penalty, coef, pull, TOLERANCE * spread, MOST_SWEEPS)
-
-
-@compiled
 def _lassos(matrix: Floats, target: Floats, penalties: Floats, path: Floats, spread: float) -> None:
-    for row in range(penalties.shape[0]):
-        _lasso(matrix, target, penalties[row], path, row, spread)
+    """The lasso from second moments at each penalty, in the rows of `path` and from what is there."""
+    for penalty, coef in zip(penalties, path, strict=True):
+        solve(matrix, target, penalty, coef, TOLERANCE * spread, MOST_SWEEPS)
 
 
-@compiled
 def _nodewise_lassos(matrix: Floats, index: Integers, penalty: float, path: Floats) -> None:
     """Each column of `index` explained by all others."""
-    for row in range(index.shape[0]):
-        r = index[row]
+    for r, coef in zip(index, path, strict=True):
         target, curvature = matrix[r].copy(), matrix[r, r]
         matrix[r, r] = 0.0  # descent leaves coordinates without curvature where they are, here at zero
-        _lasso(matrix, target, penalty, path, row, np.sqrt(curvature))
+        solve(matrix, target, penalty, coef, TOLERANCE * np.sqrt(curvature), MOST_SWEEPS)
         matrix[r, r] = curvature

@@ -3,42 +3,17 @@
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from thresher._utils.compile import compiled
+from thresher._utils.arrays import Floats
 from thresher._utils.warnings import warn_caller
-from thresher.baselines._baseline import Baseline
-from thresher.baselines._lasso import descend
-from thresher.baselines._lasso_stream import (
-    PENALTY,
-    SUM_RESPONSES,
-    UNSOLVED,
-    LassoState,
-    current_penalty,
-    find_pull,
-    follow_row,
-    new_state,
-    penalties,
-    tidy,
-    with_column,
-)
-from thresher.baselines._moment_columns import ABSENT
-from thresher.online._gram import N_SAMPLES, WEIGHT, GramArrays
-from thresher.online.running import RunningSums
+from thresher.baselines._lasso_baseline import LassoBaseline
+from thresher.baselines._lasso_stream import LassoStream
 from thresher.summaries.gram import Gram
 
-Floats = NDArray[np.float64]
 
-# The share of the penalty by which the pull on a feature outside the descent may exceed it.
-PRECISION = 1e-6
-# Rows that are handed on at once; each may take long if the penalty is far too small.
-FEW_ROWS = 16
-
-
-class OnlineLasso(Baseline):
+class OnlineLasso(LassoBaseline):
     r"""The lasso over all rows so far, solved to the end after every row.
 
     .. math:: \hat\theta_t = \operatorname*{argmin}_\theta \; \frac1{2t} \sum_{i \le t} (y_i - x_i^\top \theta)^2
@@ -144,17 +119,13 @@ class OnlineLasso(Baseline):
 
     def _start(self, n_features: int) -> None:
         self.summary_ = Gram(n_features)
-        self._running = RunningSums(n_features)
-        self._state = new_state(n_features)
         self._centred = bool(self.fit_intercept)
-
-    def _rows_until_event(self) -> int:
-        return FEW_ROWS
+        self._stream = LassoStream(n_features, self._centred)
 
     def _take(self, X: Any, y: Any, reset: bool) -> Self:
-        told = not reset and bool(self._state.numbers[UNSOLVED])
+        told = not reset and self._stream.unsolved
         super()._take(X, y, reset)
-        if self._state.numbers[UNSOLVED] and not told:
+        if self._stream.unsolved and not told:
             warn_caller(
                 f"The lasso of these rows was not solved to tol within max_sweeps={self.max_sweeps} sweeps. "
                 "Use fit_intercept=True if columns are far from zero, a larger penalty, or more sweeps.",
@@ -167,68 +138,10 @@ class OnlineLasso(Baseline):
             raise ValueError("fit_intercept cannot change while rows stream in; start over with fit.")
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        for block in self.summary_.blocks(X, y, None):
-            X_block, y_block, _ = self._running.begin(self.summary_, block)
-            given = penalties(self.penalty, self.noise, X.shape[1], self.summary_.n_samples, len(y_block))
-            self._state = _run(
-                self._running.arrays(self.summary_),
-                self._state,
-                X_block,
-                y_block,
-                given,
-                float(self.penalty),
-                self._centred,
-                int(self.n_warmup),
-                int(self.round_size),
-                float(self.tol),
-                int(self.max_sweeps),
-            )
-            self._running.end(self.summary_)
-            if self.summary_.fold_if_full():
-                self._running.read(self.summary_)
-        return len(y)
-
-    def _estimate(self) -> Floats:
-        return self._state.coef
+        settings = self.n_warmup, self.round_size, self.tol, self.max_sweeps
+        return self._follow(self.summary_, X, y, self._stream.solve_rows, *settings)
 
     def _publish(self) -> None:
         super()._publish()
-        self.penalty_ = float(self._state.numbers[PENALTY])
         if self._centred:
             self.intercept_ = self.summary_.best_intercept(self.coef_)
-
-
-@compiled
-def _run(
-    gram: GramArrays,
-    state: LassoState,
-    X: Floats,
-    y: Floats,
-    given: Floats,
-    multiple: float,
-    centred: bool,
-    n_warmup: int,
-    round_size: int,
-    tolerance: float,
-    most_sweeps: int,
-) -> LassoState:
-    for i in range(len(X)):
-        follow_row(gram, state, X, y, i, centred, False)
-        n_past = gram.counts[N_SAMPLES] - n_warmup
-        if n_past <= 0 or n_past % round_size:
-            continue
-        level = gram.totals[WEIGHT] * current_penalty(gram, state, given, i, multiple, centred)
-        close = tolerance * np.sqrt(state.numbers[SUM_RESPONSES])
-        find_pull(gram, state, centred)
-        n_before = -1
-        while state.n_kept[0] > n_before:
-            solved = descend(
-                state.values, state.features, state.n_kept[0], level, state.coef, state.pull, close, most_sweeps
-            )
-            n_before = state.n_kept[0]
-            for j in range(state.coef.shape[0]):
-                if state.place[j] == ABSENT and abs(state.pull[j]) > level * (1.0 + PRECISION):
-                    state = with_column(gram, state, j, centred)
-            state.numbers[UNSOLVED] = not solved
-        tidy(state)
-    return state

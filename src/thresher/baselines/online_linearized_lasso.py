@@ -5,37 +5,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from thresher._utils.compile import compiled
+from thresher._utils.arrays import Floats
 from thresher._utils.threads import one_blas_thread
-from thresher.baselines._baseline import Baseline
-from thresher.baselines._lasso import descend
-from thresher.baselines._lasso_stream import (
-    PENALTY,
-    SUM_RESPONSES,
-    LassoState,
-    current_penalty,
-    find_pull,
-    follow_row,
-    new_state,
-    penalties,
-    tidy,
-    with_column,
-)
-from thresher.baselines._soft_threshold import soft
-from thresher.online._gram import N_SAMPLES, WEIGHT, GramArrays
-from thresher.online.running import RunningSums
+from thresher.baselines._lasso import solve
+from thresher.baselines._lasso_baseline import LassoBaseline, penalties
+from thresher.baselines._lasso_stream import LassoStream
 from thresher.summaries.gram import Gram
 
-Floats = NDArray[np.float64]
 
-# Rows that are handed on at once; each may take long if the surrogate has no minimum.
-FEW_ROWS = 16
-
-
-class OnlineLinearizedLasso(Baseline):
+class OnlineLinearizedLasso(LassoBaseline):
     r"""The lasso by a surrogate loss: the loss of an initial batch, tilted to have the gradient of the stream.
 
     With :math:`L_0` the loss of the first t0 rows and :math:`L_t` that of the t rows since, the estimate is
@@ -149,11 +129,13 @@ class OnlineLinearizedLasso(Baseline):
     def _start(self, n_features: int) -> None:
         self._gram = Gram(n_features)  # of the batch, then of the stream
         self._curvature: Floats | None = None
-        self._state = new_state(n_features)
+        self._stream = LassoStream(n_features, centred=False)
         self.penalty_ = 0.0
 
     def _rows_until_event(self) -> int:
-        return FEW_ROWS if self._curvature is not None else max(int(self.n_warmup) - self._gram.n_samples, 1)
+        if self._curvature is None:
+            return max(int(self.n_warmup) - self._gram.n_samples, 1)
+        return super()._rows_until_event()
 
     def _learn(self, X: Floats, y: Floats) -> int:
         if self._curvature is None:
@@ -161,31 +143,9 @@ class OnlineLinearizedLasso(Baseline):
             if self._gram.n_samples >= self.n_warmup:
                 self._end_batch()
             return len(X)
-        done, d = 0, X.shape[1]
-        step = self.step_size * self._longest_step
-        for block in self._gram.blocks(X, y, None):
-            X_block, y_block, _ = self._running.begin(self._gram, block)
-            n, self._state = _run(
-                self._running.arrays(self._gram),
-                self._state,
-                self._curvature,
-                X_block,
-                y_block,
-                penalties(self.penalty, self.noise, d, self._gram.n_samples, len(y_block)),
-                float(self.penalty),
-                int(self.n_wait),
-                int(self.n_steps),
-                step,
-                float(self.tol),
-                int(self.max_sweeps),
-            )
-            self._running.end(self._gram)
-            done += n
-            if n < len(y_block):
-                break
-            if self._gram.fold_if_full():
-                self._running.read(self._gram)
-        return done
+        schedule = self.n_wait, self.n_steps
+        limits = self.step_size * self._longest_step, self.tol, self.max_sweeps
+        return self._follow(self._gram, X, y, self._stream.linearized_rows, self._curvature, *schedule, *limits)
 
     def _end_batch(self) -> None:
         """Keep the curvature of the batch and start from its lasso."""
@@ -194,101 +154,10 @@ class OnlineLinearizedLasso(Baseline):
         with one_blas_thread():
             largest = float(scipy.linalg.eigvalsh(curvature, subset_by_index=[d - 1, d - 1])[0])
         self._longest_step = 1.0 / largest if largest > 0.0 else 0.0
-        noise = np.sqrt(batch.response_variance(centred=False)) * np.sqrt(batch.variance(centred=False).mean())
+        spread = np.sqrt(batch.response_variance(centred=False))
+        noise = spread * np.sqrt(batch.variance(centred=False).mean())
         level = penalties(self.penalty, noise if isinstance(self.noise, str) else self.noise, d, t0 - 1, 1)[0]
-        pull = batch.cross_moment() / t0
-        descend(
-            curvature,
-            np.arange(d),
-            d,
-            level,
-            self._state.coef,
-            pull,
-            self.tol * np.sqrt(batch.response_variance(centred=False)),
-            int(self.max_sweeps),
-        )
-        self._state.numbers[PENALTY] = level
-        self._curvature, self._gram, self._running = curvature, Gram(d), RunningSums(d)
-
-    def _estimate(self) -> Floats:
-        return self._state.coef
-
-    def _publish(self) -> None:
-        super()._publish()
-        self.penalty_ = float(self._state.numbers[PENALTY])
-
-
-@compiled
-def _run(
-    gram: GramArrays,
-    state: LassoState,
-    curvature: Floats,
-    X: Floats,
-    y: Floats,
-    given: Floats,
-    multiple: float,
-    n_wait: int,
-    n_steps: int,
-    step: float,
-    tolerance: float,
-    most_sweeps: int,
-) -> tuple[int, LassoState]:
-    d = X.shape[1]
-    before, moves = np.empty(d), np.empty(d)
-    if gram.counts[N_SAMPLES] == 0:  # the lasso of the batch has a support, and the stream no columns of it yet
-        for j in range(d):
-            if state.coef[j] != 0.0:
-                state = with_column(gram, state, j, False)
-    for i in range(len(X)):
-        if not follow_row(gram, state, X, y, i, False, True):
-            return i, state
-        if gram.counts[N_SAMPLES] <= n_wait:
-            continue
-        level = current_penalty(gram, state, given, i, multiple, False)
-        weight = gram.totals[WEIGHT]
-        close = tolerance * np.sqrt(state.numbers[SUM_RESPONSES] / weight)
-        for _ in range(n_steps):
-            find_pull(gram, state, False)
-            for j in range(d):
-                before[j] = state.coef[j]
-                state.pull[j] /= weight
-            # The surrogate's pull at theta_(t-1) is that of the stream, -grad L_t; its curvature is the batch's.
-            _proximal_steps(curvature, level, state.coef, state.pull, step, close, most_sweeps, moves)
-            moved = False
-            for j in range(d):
-                if state.coef[j] != before[j]:
-                    moved = True
-                    state = with_column(gram, state, j, False)
-            if not moved:
-                break
-        tidy(state)
-    return len(X), state
-
-
-@compiled
-def _proximal_steps(
-    curvature: Floats,
-    level: float,
-    coef: Floats,
-    pull: Floats,
-    step: float,
-    close: float,
-    most_steps: int,
-    moves: Floats,
-) -> None:
-    """Steps towards the minimiser of coef' M coef / 2 - target' coef + level |coef|_1; pull is target - M coef."""
-    d, trace = coef.shape[0], 0.0
-    for j in range(d):
-        trace += curvature[j, j] / d
-    for _ in range(most_steps):
-        squares = 0.0
-        for j in range(d):
-            moves[j] = soft(coef[j] + step * pull[j], step * level) - coef[j]
-            squares += moves[j] * moves[j]
-        for j in range(d):
-            if moves[j] != 0.0:
-                coef[j] += moves[j]
-                for k in range(d):
-                    pull[k] -= curvature[j, k] * moves[j]
-        if squares * trace <= close * close:
-            return
+        target = batch.cross_moment() / t0
+        solve(curvature, target, level, self._stream.coef, self.tol * spread, self.max_sweeps)
+        self._stream.penalty = level
+        self._curvature, self._gram = curvature, Gram(d)

@@ -4,20 +4,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LassoCV
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from thresher._utils.arrays import Floats
 from thresher._utils.threads import one_blas_thread
 from thresher.baselines._baseline import BLOCK, Baseline
 from thresher.baselines._batch import Batch
-from thresher.baselines._single_rows import HOPELESS, N_TOTALS
-from thresher.baselines.incremental_proximal import proximal_steps
+from thresher.baselines._single_rows import HOPELESS, RowTotals, proximal_steps
 from thresher.online.samples import Rows
 from thresher.online.sparse import SparseRounds
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
 
 # Rows between looks at whether the descent on the summary diverges.
 LOOK_EVERY = 64
@@ -137,13 +134,7 @@ class OSLasso(Baseline):
 
     def _learn(self, X: Floats, y: Floats) -> int:
         if self._batch is not None:
-            self._batch.add(X, y)
-            if self._batch.n_missing == 0:
-                try:
-                    self._end_batch(*self._batch.rows)
-                except BaseException:  # rows of a call that fails must not count
-                    self._batch.drop(len(y))
-                    raise
+            if self._batch.add(X, y, self._end_batch):
                 self._batch = None
             return len(y)
         if not len(self._features):
@@ -161,7 +152,7 @@ class OSLasso(Baseline):
             return
         if self._samplewise:
             self._coef, self._mean = coef[self._features], np.zeros(len(self._features))
-            self._totals = np.zeros(N_TOTALS)
+            self._totals = RowTotals()
             return
         gram = Gram(len(self._features)).absorb(X[:, self._features], y)
         # Keeping the f largest of f coefficients keeps them all: the step is plain gradient descent.
@@ -170,8 +161,8 @@ class OSLasso(Baseline):
         self._well = coef[self._features]  # at the last look
 
     def _sample_steps(self, X: Floats, y: Floats) -> int:
-        n: int = proximal_steps(X, y, self._coef, self._mean, self._totals, 0.0, float(self.step_size), 0.0)
-        averaged = self.average and self._totals[0] > 0.0
+        n: int = proximal_steps(X, y, self._totals, self._coef, self._mean, 0.0, self.step_size, 0.0)
+        averaged = self.average and self._totals.n_rows > 0
         self._shown[self._features] = self._mean if averaged else self._coef
         return n
 
@@ -188,7 +179,7 @@ class OSLasso(Baseline):
         return len(y)
 
     def _has_diverged(self) -> bool:
-        gram, coef = self._rounds.gram, self._rounds.coef
+        gram, coef = self._rounds.summary, self._rounds.coef
         with np.errstate(over="ignore", invalid="ignore"):
             return not gram.loss(coef) <= HOPELESS * gram.loss(np.zeros_like(coef))
 

@@ -4,15 +4,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from thresher._utils.compile import compiled
+from thresher._utils.arrays import Floats
 from thresher.baselines._baseline import Baseline
-from thresher.baselines._single_rows import LENGTH, N_ROWS, N_TOTALS, take_row
-from thresher.baselines._soft_threshold import soft
-
-Floats = NDArray[np.float64]
+from thresher.baselines._single_rows import RowTotals, streaming_sparse_regression
 
 
 class StreamingSparseRegression(Baseline):
@@ -103,40 +99,13 @@ class StreamingSparseRegression(Baseline):
 
     def _start(self, n_features: int) -> None:
         self._coef, self._dual, self._mean = (np.zeros(n_features) for _ in range(3))
-        self._totals = np.zeros(N_TOTALS)
+        self._totals = RowTotals()
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        ridge = 0.0 if isinstance(self.ridge, str) else float(self.ridge)
-        state = self._coef, self._dual, self._mean, self._totals
-        n: int = _run(X, y, *state, float(self.penalty), float(self.strong_convexity), ridge)
+        ridge = 0.0 if isinstance(self.ridge, str) else self.ridge
+        state = self._totals, self._coef, self._dual, self._mean
+        n: int = streaming_sparse_regression(X, y, *state, self.penalty, self.strong_convexity, ridge)
         return n
 
     def _estimate(self) -> Floats:
         return self._mean if self.average else self._coef
-
-
-@compiled
-def _run(
-    X: Floats,
-    y: Floats,
-    coef: Floats,
-    dual: Floats,
-    mean: Floats,
-    totals: Floats,
-    penalty: float,
-    alpha: float,
-    ridge: float,
-) -> int:
-    for i in range(len(X)):
-        error = take_row(X, y, i, coef, totals)
-        if np.isnan(error):
-            return i
-        t = totals[N_ROWS]
-        threshold = penalty * np.sqrt(t + 1.0)
-        curvature = (ridge if ridge > 0.0 else totals[LENGTH]) + alpha * t
-        share = 2.0 / (t + 1.0)  # of w_t in the mean with weights 1, 2, ..., t
-        for j in range(coef.shape[0]):
-            mean[j] += share * (coef[j] - mean[j])
-            dual[j] += alpha * coef[j] - error * X[i, j]
-            coef[j] = soft(dual[j], threshold) / curvature
-    return len(X)

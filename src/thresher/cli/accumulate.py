@@ -1,7 +1,7 @@
 """Summarise the rows of a source."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -39,30 +39,12 @@ def command(
     quiet: options.QUIET = False,
 ) -> None:
     """Accumulate."""
-    settings: dict[str, Any] = {
-        "target": target,
-        "features": features or [],
-        "drop": drop or [],
-        "weight": weight or None,
-        "categories": categories or [],
-        "missing": options.checked_policy(missing),
-    }
     from thresher.cli.begin import begin  # heavy, and not needed for help
     from thresher.cli.feeding import feed
     from thresher.cli.result import print_account
-    from thresher.io.ingest import Ingest
     from thresher.summaries.gram import Gram
 
     opened = options.opened(source, format, delimiter, no_header)
-    ingest = begin(
-        context,
-        opened,
-        settings,
-        output,
-        resume,
-        overwrite,
-        Gram,
-        lambda columns: Ingest(Gram(len(columns.names)), columns, settings),
-    )
-    feed(ingest, opened, ingest.settings["missing"], output, checkpoint_every, keep, live=not quiet)
+    ingest = begin(context, opened, options.settings(context), output, Gram, lambda columns: Gram(len(columns.names)))
+    feed(ingest, opened, output, checkpoint_every, keep, live=not quiet)
     print_account(ingest, output, json)

@@ -9,9 +9,8 @@ from typing import Any
 import typer
 
 from thresher._version import __version__
-from thresher.cli import accumulate, bench, demo, diagnose, fit, merge, predict, show
+from thresher.cli import accumulate, demo, diagnose, fit, merge, predict, show
 from thresher.cli.errors import BAD_MODEL, BAD_SOURCE, NO_ROOM, UNEXPECTED, USAGE, InterruptedRunError, OptionsError
-from thresher.io.checkpoint import CheckpointError
 from thresher.io.sources.source_error import SourceError
 
 ABOUT = """Sparse linear models of rows that stream in from files and pipes.
@@ -48,7 +47,7 @@ def _all(
 ) -> None: ...
 
 
-for module in (fit, predict, show, diagnose, accumulate, merge, demo, bench):
+for module in (fit, predict, show, diagnose, accumulate, merge, demo):
     app.command(
         module.__name__.rpartition(".")[2],
         help=flowing(module.HELP),
@@ -83,6 +82,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _explained(error: Exception) -> tuple[int, str]:
+    from thresher.io.checkpoint import CheckpointError  # heavy, and not needed for help
+
     match error:
         case _ if hasattr(error, "format_message"):  # typer's own, wherever it takes them from
             context = getattr(error, "ctx", None)

@@ -12,6 +12,7 @@ from thresher.io.encoding import HEAD, MAGIC
 from thresher.io.ingest import Ingest
 from thresher.io.sources.columns import Columns
 from thresher.io.sources.source import Source
+from thresher.summaries.gram import Gram
 
 
 def is_checkpoint(path: str) -> bool:
@@ -30,17 +31,32 @@ def explicit(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source is not None and not source.name.startswith("DEFAULT")}
 
 
+def finished_summary(path: str | Path) -> Ingest:
+    """The summary in a file, and what it was made from."""
+    part = Ingest.load(path)
+    if not isinstance(part.learner, Gram):
+        raise CheckpointError(f"{path} holds a {type(part.learner).__name__}, not a summary.")
+    if not part.finished:
+        raise CheckpointError(f"{path} is not finished; run its accumulate again with --resume first.")
+    return part
+
+
+def check_free(path: Path | None, overwrite: bool) -> None:
+    """Raise if there is a file at the place of the result that was not given up."""
+    if path is not None and path.exists() and not overwrite:
+        raise OptionsError(f"{path} exists; --overwrite replaces it.")
+
+
 def begin(
     context: typer.Context,
     source: Source,
     settings: dict[str, Any],
     path: Path | None,
-    resume: bool,
-    overwrite: bool,
     kind: type,
-    fresh: Callable[[Columns], Ingest],
+    fresh: Callable[[Columns], Any],
 ) -> Ingest:
-    """A run from the first row on, or from the file if there is one and --resume was given."""
+    """A run from the first row on, or from the file if there is one and --resume was given; `fresh` is the learner."""
+    resume, overwrite = context.params["resume"], context.params["overwrite"]
     if resume and overwrite:
         raise OptionsError("--resume continues the file and --overwrite starts over; give one of them.")
     if resume and path is None:
@@ -64,16 +80,15 @@ def begin(
         raise OptionsError(f"{path} exists; --resume continues it, --overwrite starts over.")
     if settings["target"] is None:
         raise OptionsError(f"--target is missing: which of {', '.join(source.columns[:12])} ... is the response?")
-    return fresh(
-        Columns.choose(
-            source,
-            settings["target"],
-            settings["weight"],
-            _names(settings["features"], source) or None,
-            _names(settings["drop"], source),
-            _categories(settings["categories"], source),
-        )
+    columns = Columns.choose(
+        source,
+        settings["target"],
+        settings["weight"],
+        _names(settings["features"], source) or None,
+        _names(settings["drop"], source),
+        _categories(settings["categories"], source),
     )
+    return Ingest(fresh(columns), columns, settings)
 
 
 def _check_path(path: Path, source: Source) -> None:

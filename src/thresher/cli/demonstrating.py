@@ -2,25 +2,18 @@
 
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from thresher.estimators.online_hard_thresholding import OnlineHardThresholding
 from thresher.estimators.sparse_regressor import SparseRegressor
 from thresher.io.sources.synthetic import SparseLinearStream
 
 N_ROWS, N_FEATURES, N_ACTIVE, BLOCK = 10_000, 1000, 15, 100
-HEADS: tuple[tuple[str, Literal["left", "right"]], ...] = (
-    ("feature", "right"),
-    ("true", "right"),
-    ("recovered", "right"),
-    ("", "left"),
-)
-
-
 # Row counts at which the errors of both are compared.
 COUNTS = (1000, 3000, 10_000)
 
@@ -35,7 +28,7 @@ def demonstrate(plot: Path) -> None:
     stream = _stream()
     model, history = _run(stream, console)
     console.print(_support_table(model, stream.coef))
-    with console.status("the paper's algorithm on the same rows; it is compiled the first time ..."):
+    with console.status("the paper's algorithm on the same rows ..."):
         table = _error_table(history)
     console.print(table)
     found = np.count_nonzero((stream.coef != 0) & (model.coef_ != 0))
@@ -73,8 +66,6 @@ def _run(stream: SparseLinearStream, console: Console) -> tuple[SparseRegressor,
 
 def _error_table(history: Any) -> Table:
     """Squared errors of the default and of Algorithm 1 in the paper's setting, on the same rows."""
-    from thresher.estimators.online_hard_thresholding import OnlineHardThresholding  # compiles
-
     stream, start = _stream(), 0
     paper = OnlineHardThresholding(50, n_steps=5, step_size=0.001, n_warmup=100)
     table = Table(title="squared error of the coefficients")
@@ -91,8 +82,9 @@ def _error_table(history: Any) -> Table:
 def _support_table(model: SparseRegressor, truth: Any) -> Table:
     """True and recovered coefficients, largest first."""
     table = Table(title=f"support after {model.n_samples_seen_:,} rows (s = {model.sparsity_})")
-    for name, justify in HEADS:
-        table.add_column(name, justify=justify)
+    for name in ("feature", "true", "recovered"):
+        table.add_column(name, justify="right")
+    table.add_column("")
     chosen = np.flatnonzero((truth != 0) | (model.coef_ != 0))
     for j in sorted(chosen, key=lambda j: (-abs(truth[j]), -abs(model.coef_[j]))):
         verdict = "found" if truth[j] and model.coef_[j] else "missed" if truth[j] else "spare"

@@ -3,10 +3,10 @@
 import errno
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from thresher._utils.locks import lock
 from thresher.cli.errors import InterruptedRunError, OptionsError
 from thresher.cli.live import Live
 from thresher.cli.stopping import Stopping
@@ -16,6 +16,10 @@ from thresher.io.sources.prefetcher import NothingYetError, Prefetcher
 from thresher.io.sources.source import Source
 from thresher.io.sources.source_error import ChangedSourceError, SourceError
 
+fcntl: Any = None
+with suppress(ImportError):
+    import fcntl
+
 # Seconds after which rows of a slow stream are kept even if there are few of them.
 SOON = 10.0
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -23,11 +27,19 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """See to it that no other run writes the same file."""
+    """See to it that no other run writes the same file, until this one ends in whatever way.
+
+    Where there are no locks, on Windows and some network file systems, nobody is kept out.
+    """
     beside = path.with_name(f".{path.name}.lock")
     with beside.open("wb") as file:
-        if not lock(file):
-            raise OptionsError(f"{path} is being written by another run; wait for it, or use another file.")
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OptionsError(f"{path} is being written by another run; wait for it, or use another file.") from None
+        except OSError:
+            pass
         try:
             yield
         finally:
@@ -60,9 +72,9 @@ class Checkpointer:
         self._n_kept, self._when = self._ingest.place.n_rows, time.monotonic()
 
 
-def feed(ingest: Ingest, source: Source, missing: str, path: Path | None, every: int, keep: int, live: bool) -> None:
+def feed(ingest: Ingest, source: Source, path: Path | None, every: int, keep: int, live: bool) -> None:
     """Absorb what is left of the source, then let the learner finish, and keep it."""
-    batches = Batches(source, ingest.columns, missing, ingest.place, path is not None, every)  # type: ignore[arg-type]
+    batches = Batches(source, ingest.columns, ingest.settings["missing"], ingest.place, path is not None, every)
     checkpointer = Checkpointer(ingest, path, every, keep)
     with ExitStack() as stack:
         if path is not None:

@@ -1,5 +1,6 @@
 """Fit a sparse model to the rows of a source, or to a summary of them."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ from thresher.cli import options
 from thresher.cli.errors import OptionsError
 
 PANEL = "Models"
-METHODS = ("sparse", "oht")
+METHODS, SELECTIONS, RULES = ("sparse", "oht"), ("ebic", "cv"), ("hard", "pursuit", "reciprocal")
 # Options that only --method oht has.
 OF_OHT = ("n_steps", "step_size", "n_warmup", "round_size", "rule", "standardize")
 HELP = """Fit a sparse linear model to rows, in one pass and in memory that does not grow.
@@ -42,7 +43,9 @@ def command(
     ] = "auto",
     selection: Annotated[
         str | None,
-        typer.Option(metavar="ebic|cv", help="How auto chooses: an information criterion, cross-validation."),
+        typer.Option(
+            metavar="|".join(SELECTIONS), help="How auto chooses: an information criterion, cross-validation."
+        ),
     ] = None,
     features: options.FEATURES = None,
     drop: options.DROP = None,
@@ -62,9 +65,7 @@ def command(
         int | None, typer.Option(min=0, metavar="ROWS", help="oht: rows before the first round.")
     ] = None,
     round_size: Annotated[int | None, typer.Option(min=1, metavar="ROWS", help="oht: rows per round.")] = None,
-    rule: Annotated[
-        str | None, typer.Option(metavar="hard|pursuit|reciprocal", help="oht: how the estimate moves.")
-    ] = None,
+    rule: Annotated[str | None, typer.Option(metavar="|".join(RULES), help="oht: how the estimate moves.")] = None,
     standardize: Annotated[bool, typer.Option("--standardize", help="oht: steps in units of column scales.")] = False,
     follow: Annotated[
         bool,
@@ -85,63 +86,38 @@ def command(
     quiet: options.QUIET = False,
 ) -> None:
     """Fit."""
-    settings: dict[str, Any] = {
-        "target": target,
-        "method": method,
-        "sparsity": sparsity,
-        "selection": selection,
-        "features": features or [],
-        "drop": drop or [],
-        "weight": weight or None,
-        "categories": categories or [],
-        "groups": groups,
-        "missing": options.checked_policy(missing),
-        "intercept": intercept,
-        "n_steps": n_steps,
-        "step_size": step_size,
-        "n_warmup": n_warmup,
-        "round_size": round_size,
-        "rule": rule,
-        "standardize": standardize,
-        "follow": follow,
-    }
+    settings = options.settings(context)
     parameters = _parameters(settings)
-    from thresher.cli.fitting import fit_source, fit_summary, is_checkpoint  # heavy, and not needed for help
+    from thresher.cli.begin import begin, is_checkpoint  # heavy, and not needed for help
+    from thresher.cli.feeding import feed
+    from thresher.cli.fitting import fit_summary, new_model
     from thresher.cli.result import print_result
+    from thresher.estimators._linear import SummaryLinear
 
     if is_checkpoint(source):
-        ingest = fit_summary(context, source, method, parameters, groups, model, overwrite)
+        ingest = fit_summary(context, source, settings, parameters, model, overwrite)
     else:
         opened = options.opened(source, format, delimiter, no_header, follow)
-        ingest = fit_source(
-            context, opened, settings, parameters, model, resume, overwrite, checkpoint_every, keep, live=not quiet
-        )
+        fresh = partial(new_model, settings, parameters)
+        ingest = begin(context, opened, settings, model, SummaryLinear, fresh)
+        feed(ingest, opened, model, checkpoint_every, keep, live=not quiet)
     print_result(ingest, model, json)
 
 
 def _parameters(settings: dict[str, Any]) -> dict[str, Any]:
     """The parameters of the estimator that options set; its own defaults hold for the others."""
     method = settings["method"]
-    if method not in METHODS:
-        raise OptionsError(f"--method {method}: use {' or '.join(METHODS)}.")
-    foreign = OF_OHT if method == "sparse" else ("selection",)
-    for name in foreign:
+    for option, choices in (("method", METHODS), ("selection", SELECTIONS), ("rule", RULES)):
+        options.check_choice(f"--{option}", settings[option], choices)
+    for name in OF_OHT if method == "sparse" else ("selection",):
         if settings[name] is not None and settings[name] is not False:
             raise OptionsError(f"--{name.replace('_', '-')} does not go with --method {method}; leave it out.")
-    if settings["selection"] not in (None, "ebic", "cv"):
-        raise OptionsError(f"--selection {settings['selection']}: use ebic or cv.")
-    if settings["rule"] not in (None, "hard", "pursuit", "reciprocal"):
-        raise OptionsError(f"--rule {settings['rule']}: use hard, pursuit or reciprocal.")
     parameters = {
+        **{name: settings[name] for name in ("selection", "n_steps", "n_warmup", "round_size", "rule")},
         "sparsity": _sparsity(settings["sparsity"]),
-        "fit_intercept": settings["intercept"],
-        "selection": settings["selection"],
-        "n_steps": settings["n_steps"],
         "step_size": _step_size(settings["step_size"]),
-        "n_warmup": settings["n_warmup"],
-        "round_size": settings["round_size"],
-        "rule": settings["rule"],
         "standardize": settings["standardize"] or None,
+        "fit_intercept": settings["intercept"],
     }
     return {name: value for name, value in parameters.items() if value is not None}
 

@@ -1,11 +1,13 @@
 """Put summaries together."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from thresher.cli import options
+from thresher.cli.errors import OptionsError
 
 PANEL = "Shards"
 HELP = """Merge summaries into one that has seen the rows of all.
@@ -22,7 +24,30 @@ def command(
     json: options.JSON = False,
 ) -> None:
     """Merge."""
-    from thresher.cli.merging import merge  # heavy, and not needed for help
+    from thresher.cli.begin import check_free, finished_summary  # heavy, and not needed for help
     from thresher.cli.result import print_account
+    from thresher.io.checkpoint import CheckpointError
+    from thresher.io.sources.batches import Place
 
-    print_account(merge(summaries, output, overwrite), output, json)
+    check_free(output, overwrite)
+    seen: set[Path] = set()
+    for path in summaries:
+        if path.resolve() in seen:
+            raise OptionsError(f"{path} is given twice; its rows would count twice.")
+        seen.add(path.resolve())
+    merged = finished_summary(summaries[0])
+    for path in summaries[1:]:
+        part = finished_summary(path)
+        ours, theirs = (replace(one.columns, means=()) for one in (merged, part))
+        if ours != theirs:
+            raise CheckpointError(
+                f"{path} has other columns or categories than {summaries[0]}; accumulate all with the same options."
+            )
+        merged.learner = merged.learner.merge(part.learner)
+        merged.n_skipped += part.n_skipped
+        merged.n_filled += part.n_filled
+        merged.n_unknown += part.n_unknown
+        # Rows of several sources: there is no place to go on from.
+        merged.place = Place(merged.place.n_rows + part.place.n_rows, "")
+    merged.save(output, 1)
+    print_account(merged, output, json)

@@ -1,12 +1,15 @@
 """Options that several subcommands have."""
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from thresher.cli.errors import OptionsError
-from thresher.io.sources.batches import POLICIES
-from thresher.io.sources.source import FORMATS, Source, open_source
+from thresher.io.sources.choices import FORMATS, POLICIES
+
+if TYPE_CHECKING:
+    from thresher.io.sources.source import Source
 
 SOURCE = Annotated[
     str,
@@ -50,17 +53,30 @@ RESUME = Annotated[bool, typer.Option("--resume", help="Continue where the file 
 OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Start over even if the file exists.")]
 
 
-def checked_policy(missing: str) -> Any:
-    """One of the policies."""
-    if missing not in POLICIES:
-        raise OptionsError(f"--missing {missing}: use one of {', '.join(POLICIES)}.")
-    return missing
+# Options that may be others when a run is resumed: they change how it goes, not what comes out.
+OF_THE_RUN = {"source", "model", "output", "checkpoint_every", "keep", "resume", "overwrite", "json", "quiet"}
+OF_THE_RUN |= {"format", "delimiter", "no_header"}
 
 
-def opened(source: str, format: str | None, delimiter: str | None, no_header: bool, follow: bool = False) -> Source:
+def settings(context: typer.Context) -> dict[str, Any]:
+    """The options that a run must keep to; several values as a list."""
+    check_choice("--missing", context.params["missing"], POLICIES)
+    kept = {name: value for name, value in context.params.items() if name not in OF_THE_RUN}
+    several = {name: list(kept[name] or ()) for name in ("features", "drop", "categories")}
+    return kept | several | {"weight": kept["weight"] or None}
+
+
+def check_choice(option: str, value: str | None, choices: Sequence[str]) -> None:
+    """Raise if a value was given that is not one of the choices."""
+    if value is not None and value not in choices:
+        raise OptionsError(f"{option} {value}: use {', '.join(choices[:-1])} or {choices[-1]}.")
+
+
+def opened(source: str, format: str | None, delimiter: str | None, no_header: bool, follow: bool = False) -> "Source":
     """The source that options describe."""
-    if format is not None and format not in FORMATS:
-        raise OptionsError(f"--format {format}: use one of {', '.join(FORMATS)}.")
+    from thresher.io.sources.source import open_source  # heavy, and not needed for help
+
+    check_choice("--format", format, FORMATS)
     if delimiter is not None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
         if len(delimiter.encode()) != 1 or delimiter in '"\r\n':

@@ -1,24 +1,21 @@
 """What every estimator has in common: parameters and rows are checked before any state changes."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from operator import attrgetter, is_
-from typing import Any, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher._utils.arrays import NamedRows
-from thresher._utils.checks import check_range, check_rows, check_weights
+from thresher._utils.checks import check_range, check_summary, check_weights
 from thresher.estimators._validation import is_plain
 from thresher.io.checkpoint import Saving
-from thresher.online.samples import Rows
-
-Floats = NDArray[np.float64]
+from thresher.online.samples import Rows, Samples
 
 
 @cache
@@ -69,21 +66,12 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, reset: bool, dtype: np.dtype[Any], multi_output: bool = False
     ) -> Rows:
         """Checked rows, responses and weights. Sets or checks the features seen."""
-        names = None
-        if isinstance(X, NamedRows):
-            names, X = X
-            if not reset and not np.array_equal(names, getattr(self, "feature_names_in_", ())):
-                raise ValueError("These rows have other columns than those before.")
-        known = reset or names is not None or not hasattr(self, "feature_names_in_")
-        plain = known and is_plain(X, y, None if reset else self.n_features_in_, dtype, multi_output)
+        unnamed = reset or not hasattr(self, "feature_names_in_")
+        plain = unnamed and is_plain(X, y, None if reset else self.n_features_in_, dtype, multi_output)
         if plain:
             rows, responses = X, y
             if reset:
                 self._forget_features(X.shape[1])
-                if names is not None:
-                    self.feature_names_in_ = names
-        elif names is not None:
-            rows, responses, _ = check_rows(X, y, None, len(names), dtype)
         else:
             if isinstance(X, list | tuple | np.ndarray) and np.asarray(X).dtype.kind in "US":
                 raise ValueError("X holds strings; pass numbers.")
@@ -102,3 +90,122 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
         if not plain or weights is not None:
             check_range(rows.data if issparse(rows) else rows, responses, weights, dtype)
         return Rows(rows, responses, weights)
+
+
+class Streaming(Estimator, ABC):
+    """An estimator that knows its samples by their summary, `summary_`."""
+
+    _summary_type: ClassVar[Any]
+    summary_: Any
+
+    def fit_summary(self, summary: Any) -> Self:
+        """Fit from cross-products alone: as ``fit`` on the rows that the summary has seen.
+
+        The summary is copied; ``partial_fit`` may go on from it.
+        """
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            check_summary(summary, self._summary_type)
+            self._take_summary(summary)
+            self._start(summary.copy())
+            return self._settle()
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows, or observations, absorbed."""
+        check_is_fitted(self, "summary_")
+        return int(self.summary_.n_samples)
+
+    def _partial_fit(self, *samples: Any) -> Self:
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            first = not hasattr(self, "summary_")
+            checked = self._check(*samples, reset=first)
+            if first:
+                self._start(self._new_summary(checked))
+            self._adopt_parameters()
+            plan = self._plan(len(checked))
+        self._absorb(checked, plan)
+        return self
+
+    def _fit(self, *samples: Any) -> Self:
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            checked = self._check(*samples, reset=True)
+            if checked.weights is not None and not checked.weights.any():
+                raise ValueError("All sample weights are zero; at least one must be positive.")
+            self._start(self._summarised(checked))
+            return self._settle(checked)
+
+    # -- what a subclass provides ------------------------------------------------------------------------
+
+    @abstractmethod
+    def _check(self, *samples: Any, **reset: Any) -> Any:
+        """Checked samples and weights. Sets (`reset`) or checks what is known of the columns."""
+
+    @abstractmethod
+    def _new_summary(self, samples: Any) -> Any:
+        """An empty summary for such samples."""
+
+    @abstractmethod
+    def _summarised(self, samples: Any) -> Any:
+        """A summary of these samples."""
+
+    @abstractmethod
+    def _take_summary(self, summary: Any) -> None:
+        """Learn from a summary what else the data would have told."""
+
+    @abstractmethod
+    def _start(self, summary: Any) -> None:
+        """Begin with a summary and no estimate."""
+
+    @abstractmethod
+    def _adopt_parameters(self) -> None:
+        """Let parameters that were set since the last call take effect, on the same summary."""
+
+    def _plan(self, n_samples: int) -> Any:
+        """What `_absorb` needs to know for so many samples; raises what parameters may raise, before it begins."""
+        return None
+
+    @abstractmethod
+    def _absorb(self, samples: Any, plan: Any) -> None:
+        """Add checked samples; an interrupt falls between blocks, and finished blocks count."""
+
+    @abstractmethod
+    def _settle(self, samples: Samples | None = None) -> Self:
+        """The estimate for all samples in the summary; cross-validation needs the samples, too."""
+
+
+class StreamingRows(Streaming):
+    """An estimator that learns from rows X with responses y."""
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from more rows.
+
+        Parameters
+        ----------
+        X : array-like, dataframe or sparse matrix
+            One row per sample, shaped as in the description of the class.
+        y : array-like
+            Responses.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative; a weight of two counts a row twice.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, sample_weight)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn from these rows, all at once.
+
+        Parameters and return value are those of ``partial_fit``.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _summarised(self, samples: Rows) -> Any:
+        return self._new_summary(samples).absorb_checked(samples.X, samples.y, samples.weights)
+
+    def _take_summary(self, summary: Any) -> None:
+        self._forget_features(summary.n_features)

@@ -1,8 +1,7 @@
 """What sparse linear models offer once they are fitted: predictions, a path, a diagnosis, and how sure they are."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,11 +10,11 @@ from sklearn.base import RegressorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from thresher._utils.arrays import Floats, Integers
 from thresher._utils.checks import check_features, check_positive_integer, check_summary
 from thresher._utils.warnings import warn_caller
-from thresher.estimators._base import Estimator
-from thresher.inference.diagnostics import Diagnosis, diagnose
-from thresher.inference.intervals import Intervals, debiased_intervals, noise_variance, split_intervals
+from thresher.estimators._base import StreamingRows
+from thresher.estimators._candidates import Candidates
 from thresher.online.samples import Rows
 from thresher.selection.criteria import Criterion
 from thresher.selection.ebic import Ebic
@@ -24,30 +23,9 @@ from thresher.selection.subset_family import SubsetFamily
 from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class CoefficientPath:
-    """The models of every size.
-
-    Attributes
-    ----------
-    sparsity : ndarray of shape (n,)
-        Sizes, from zero.
-    coef : ndarray of shape (n, n_features)
-    intercept, loss : ndarray of shape (n,)
-        Loss is half the mean squared residual over all rows so far.
-    criterion : ndarray of shape (n,)
-        The extended BIC of each.
-    """
-
-    sparsity: Integers
-    coef: Floats
-    intercept: Floats
-    loss: Floats
-    criterion: Floats
+if TYPE_CHECKING:  # what few models are asked for is imported when they are
+    from thresher.inference.diagnostics import Diagnosis
+    from thresher.inference.intervals import Intervals
 
 
 class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
@@ -96,9 +74,10 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         return tags
 
 
-class SummaryLinear(SparseLinear, Estimator):
+class SummaryLinear(SparseLinear, StreamingRows):
     """A sparse linear model of all rows that a Gram has seen; all questions are answered from it, at any time."""
 
+    _summary_type = Gram
     summary_: Gram
     n_features_in_: int
     sparsity: int | str
@@ -119,12 +98,6 @@ class SummaryLinear(SparseLinear, Estimator):
         """The models to choose from."""
 
     @property
-    def n_samples_seen_(self) -> int:
-        """Rows absorbed."""
-        check_is_fitted(self, "summary_")
-        return self.summary_.n_samples
-
-    @property
     def selected_groups_(self) -> NDArray[Any]:
         """Labels of the groups that are kept, in the order in which they first appear."""
         check_is_fitted(self, "summary_")
@@ -134,7 +107,7 @@ class SummaryLinear(SparseLinear, Estimator):
         names: NDArray[Any] = groups.names[groups.norms(self.coef_) > 0.0]
         return names
 
-    def path(self, max_sparsity: int | None = None) -> CoefficientPath:
+    def path(self, max_sparsity: int | None = None) -> Candidates:
         """The models of every size, by forward selection, backward elimination and swaps on the rows so far.
 
         Parameters
@@ -144,7 +117,7 @@ class SummaryLinear(SparseLinear, Estimator):
 
         Returns
         -------
-        CoefficientPath
+        Candidates
         """
         check_is_fitted(self, "summary_")
         check_summary(self.summary_, Gram)
@@ -153,8 +126,8 @@ class SummaryLinear(SparseLinear, Estimator):
         criterion = selection if isinstance(selection, Criterion) else Ebic()
         path = self._family.path(self.summary_, most, criterion)
         fits = [path.fit(size) for size in path.sizes]
-        return CoefficientPath(
-            sparsity=path.sizes,
+        return Candidates(
+            sizes=path.sizes,
             coef=np.array([fit.coef(self.n_features_in_) for fit in fits]),
             intercept=np.array([fit.intercept for fit in fits]),
             loss=path.loss,
@@ -163,9 +136,11 @@ class SummaryLinear(SparseLinear, Estimator):
 
     def noise_variance(self) -> float:
         """The variance of the noise: residual sum of squares over n less the coefficients and the intercept."""
+        from thresher.inference.intervals import noise_variance
+
         return noise_variance(self.summary_, self.coef_, self._family.centred)
 
-    def diagnose(self) -> Diagnosis:
+    def diagnose(self) -> "Diagnosis":
         """What could be wrong: too few rows, conditioning, near-twins, constant columns, noise, an unstable support.
 
         Returns
@@ -173,6 +148,8 @@ class SummaryLinear(SparseLinear, Estimator):
         Diagnosis
             Prints as text, shows as a table in notebooks; ``to_dict()`` for machines.
         """
+        from thresher.inference.diagnostics import diagnose
+
         coef, n = self.coef_, self.n_samples_seen_
         recent = [record for record in self.selection_history_ if 2 * record.n_samples >= n]
         names = getattr(self, "feature_names_in_", None)
@@ -202,7 +179,7 @@ class SummaryLinear(SparseLinear, Estimator):
         method: str = "debiased",
         features: ArrayLike | None = None,
         split_at: int | None = None,
-    ) -> Intervals:
+    ) -> "Intervals":
         """Intervals for coefficients, one at a time.
 
         Parameters
@@ -224,6 +201,8 @@ class SummaryLinear(SparseLinear, Estimator):
         -------
         Intervals
         """
+        from thresher.inference.intervals import debiased_intervals, split_intervals
+
         check_is_fitted(self, "summary_")
         if method not in ("debiased", "split"):
             raise ValueError(f"method must be 'debiased' or 'split', got {method!r}")
@@ -273,44 +252,38 @@ class SummaryLinear(SparseLinear, Estimator):
             warn_caller(f"sparsity={self.sparsity} exceeds the number of {what}; using {most}.", UserWarning)
         return int(min(self.sparsity, most))
 
+    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Rows:
+        dtype = np.dtype(self.dtype) if reset else self.summary_.dtype
+        return self._check_rows(X, y, sample_weight, reset, dtype)
+
+    def _new_summary(self, rows: Rows) -> Gram:
+        return Gram(rows.X.shape[1], self.dtype)
+
     # -- columns that appear while rows do -----------------------------------------------------------------
-
-    @abstractmethod
-    def _adopt_parameters(self) -> None:
-        """Let parameters that were set since the last call take effect."""
-
-    @abstractmethod
-    def _start(self, summary: Gram) -> None:
-        """Begin with a summary and no estimate."""
 
     @abstractmethod
     def _widen(self, n_features: int) -> None:
         """Append columns that were zero in every row so far; all that was learned stays."""
 
-    @abstractmethod
-    def _absorb(self, rows: Rows) -> None:
-        """Add checked rows."""
-
-    def _check_steps(self, n_rows: int) -> None:
-        """Raise what a step size may raise for the next rows, before columns are appended for them."""
-
-    def _learn(self, rows: Rows) -> None:
-        """``partial_fit`` on rows that were checked elsewhere; columns beyond those known are new."""
+    def _learn(self, rows: Rows, names: NDArray[Any] | None = None) -> None:
+        """``partial_fit`` on rows that were checked elsewhere; columns beyond those known are new, if without names."""
         d = rows.X.shape[1]
         if d != getattr(self, "n_features_in_", 0) or not self._as_adopted():
             with self._unchanged_by_failure():
                 self._check_parameters()
                 if not hasattr(self, "summary_"):
-                    self._growing = True
+                    self._growing = names is None
                     self._forget_features(d)
-                    self._start(Gram(d, self.dtype))
+                    if names is not None:
+                        self.feature_names_in_ = names
+                    self._start(self._new_summary(rows))
                 elif d > self.n_features_in_:
                     if self.groups is not None:
                         raise ValueError("groups has a label for each column; with groups, no column may come later.")
                     self._widen(d)
                 self._adopt_parameters()
-                self._check_steps(len(rows))
-        self._absorb(rows)
+                self._plan(len(rows))  # raises before columns are appended
+        self._absorb(rows, self._plan(len(rows)))
 
     # -- names ---------------------------------------------------------------------------------------------
 

@@ -3,16 +3,14 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher.estimators._shape import checked_shape
+from thresher._utils.arrays import Floats
+from thresher.estimators._validation import checked_shape
 from thresher.sparsity.rank import Rank
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
 
 
 class MatrixRows(RegressorMixin):  # type: ignore[misc]

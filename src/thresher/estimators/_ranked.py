@@ -1,75 +1,44 @@
 """What estimators of a matrix have in common about the rank: given, or chosen from the summary."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from thresher._utils.arrays import Floats
+from thresher.estimators._base import Estimator
+from thresher.estimators._candidates import Candidates
 from thresher.estimators._online import OnlineEstimator
 from thresher.selection.criteria import Criterion, Method
 from thresher.selection.cross_validation import CrossValidation
 from thresher.selection.ebic import Ebic
-from thresher.selection.family import RoundsFamily
+from thresher.selection.family import Family, RoundsFamily
 from thresher.selection.noise_edge import NoiseEdge
 from thresher.selection.selecting import SelectingRounds
 from thresher.solvers.rank_path import RankPath
-
-Floats = NDArray[np.float64]
 
 # How to choose a rank, by name.
 METHODS: dict[str, Method] = {"noise_edge": NoiseEdge(), "ebic": Ebic(), "cv": CrossValidation()}
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Estimates of every rank, from one summary alone.
-
-    Attributes
-    ----------
-    ranks : ndarray of int
-        The ranks, from one on.
-    loss : ndarray
-        What the estimator minimises, for each.
-    criterion : ndarray
-        What decides between them.
-    coef : sequence of ndarray
-        The coefficients of each, shaped as those of the estimator.
-    """
-
-    ranks: NDArray[np.intp]
-    loss: Floats
-    criterion: Floats
-    coef: Sequence[Floats]
-
-    def __repr__(self) -> str:
-        best = int(self.ranks[np.argmin(self.criterion)])
-        return f"Candidates(ranks=1..{self.ranks[-1]}, best={best})"
-
-
-class Ranked(OnlineEstimator):
+class Ranked(Estimator):
     """An estimator of a matrix whose rank is a number, or "auto".
 
     A subclass says among which matrices (`_family`).
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **OnlineEstimator._parameter_constraints,
         "rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "selection": [StrOptions(set(METHODS)), Method],
     }
-    # A path costs as much as many rounds, so it is made when there is one more sample for every so many.
-    _parts: ClassVar[int] = 4
     rank: int | str
     selection: str | Method
+    summary_: Any
 
     @abstractmethod
-    def _family(self) -> RoundsFamily:
+    def _family(self) -> Family:
         """The matrices to choose from, by rank."""
 
     def _method(self) -> Method:
@@ -82,11 +51,6 @@ class Ranked(OnlineEstimator):
         if side is not None and self.rank > side:
             raise ValueError(f"rank={self.rank} exceeds the smaller side of the matrix; use at most {side}.")
         return int(self.rank), None
-
-    def _selecting(self, size: int | None, method: Method | None) -> SelectingRounds:
-        """Rounds at this rank, or at one that the method chooses."""
-        chooser = None if method is None else method.chooser(self.n_warmup)
-        return SelectingRounds(self.summary_, self._family(), size or 1, chooser, self._parts)
 
     def path(self) -> Candidates:
         """Estimates of every rank, from the summary alone: neither the current estimate nor the stream has a say.
@@ -108,3 +72,21 @@ class Ranked(OnlineEstimator):
 
     def _show_path(self, path: RankPath, criterion: Floats) -> Candidates:
         return Candidates(path.sizes, path.loss, criterion, [path.coef(rank) for rank in path.sizes])
+
+
+class RankedRounds(Ranked, OnlineEstimator):
+    """An online estimator of a matrix of given or chosen rank."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **OnlineEstimator._parameter_constraints,
+        **Ranked._parameter_constraints,
+    }
+
+    @abstractmethod
+    def _family(self) -> RoundsFamily:
+        """The matrices to choose from, by rank."""
+
+    def _selecting(self, size: int | None, method: Method | None) -> SelectingRounds:
+        """Rounds at this rank, or at one that the method chooses."""
+        # A path costs as much as many rounds, so it is made when there is one more sample for every four.
+        return SelectingRounds(self.summary_, self._family(), size or 1, method, self.n_warmup, parts=4)

@@ -1,13 +1,14 @@
-"""Rows that come from users: recognised if they need no conversion, checked and converted otherwise."""
+"""What comes from users: rows that need no conversion, and shapes."""
 
+from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thresher._utils.checks import LARGEST, within
+from thresher._utils.checks import LARGEST
+from thresher.summaries._buffer import all_within
 
-Floats = NDArray[np.float64]
 FLOAT64 = np.dtype(np.float64)
 
 
@@ -28,6 +29,16 @@ def is_plain(X: Any, y: Any, n_features: int | None, dtype: np.dtype[Any], multi
         and n_features in (None, X.shape[1])
         and X.flags.c_contiguous
         and y.flags.c_contiguous
-        and within(X, LARGEST[dtype])
-        and within(y, LARGEST[FLOAT64])
+        and all_within(X.ravel(), LARGEST[dtype])
+        and all_within(y.ravel(), LARGEST[FLOAT64])
     )
+
+
+def checked_shape(shape: Sequence[int] | None) -> tuple[int, int] | None:
+    """Two positive integers, or None if none are asked for."""
+    if shape is None:
+        return None
+    sides = [int(side) for side in shape if isinstance(side, Integral) and side >= 1]
+    if len(shape) != 2 or len(sides) != 2:
+        raise ValueError(f"shape must be two positive integers (d1, d2), got {shape!r}")
+    return sides[0], sides[1]

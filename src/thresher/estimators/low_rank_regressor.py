@@ -3,12 +3,11 @@
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher._utils.memory import require_bytes
 from thresher.estimators._matrix_rows import MatrixRows
 from thresher.estimators._online import OnlineRows
-from thresher.estimators._ranked import Ranked
+from thresher.estimators._ranked import RankedRounds
 from thresher.online.samples import Rows
 from thresher.online.step_size import StepSize
 from thresher.selection.criteria import Method
@@ -16,10 +15,8 @@ from thresher.selection.selecting import SelectingRounds
 from thresher.selection.sensing_ranks import SensingRanks
 from thresher.summaries.gram import Gram
 
-Floats = NDArray[np.float64]
 
-
-class LowRankRegressor(MatrixRows, Ranked, OnlineRows):
+class LowRankRegressor(MatrixRows, RankedRounds, OnlineRows):
     r"""Regression on d1 x d2 matrices with a coefficient matrix of rank at most r, kept current while data stream in.
 
     After every sample it takes a few projected gradient steps towards
@@ -118,7 +115,7 @@ class LowRankRegressor(MatrixRows, Ranked, OnlineRows):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Ranked._parameter_constraints,
+        **RankedRounds._parameter_constraints,
         "shape": [tuple, list, None],
         "fit_intercept": ["boolean"],
     }
@@ -182,4 +179,4 @@ class LowRankRegressor(MatrixRows, Ranked, OnlineRows):
     def _publish_estimate(self) -> None:
         self.rank_ = self._rounds.size
         self.coef_ = self._rounds.inner.coef.copy()
-        self.intercept_ = float(self._rounds.inner.intercept[0]) if self.fit_intercept else 0.0
+        self.intercept_ = self._rounds.inner.intercept if self.fit_intercept else 0.0

@@ -9,19 +9,19 @@ from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from thresher._utils.arrays import Floats
 from thresher._utils.memory import require_bytes
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._ids import IdMap, are_ids, as_ids
-from thresher.estimators._ranked import Ranked
-from thresher.estimators._shape import checked_shape
-from thresher.online.samples import Observations
+from thresher.estimators._ranked import RankedRounds
+from thresher.estimators._validation import checked_shape
+from thresher.online.samples import Observations, Samples
 from thresher.online.step_size import StepSize
 from thresher.selection.completion_ranks import CompletionRanks
 from thresher.selection.criteria import Criterion, Method
 from thresher.selection.selecting import SelectingRounds
 from thresher.summaries.entries import Entries, Indices, check_entries, check_indices
 
-Floats = NDArray[np.float64]
 SIDES = ("rows", "cols")
 
 
@@ -37,7 +37,7 @@ class Shown(NamedTuple):
     seen: dict[str, NDArray[np.bool_]]
 
 
-class MatrixCompleter(Ranked):
+class MatrixCompleter(RankedRounds):
     r"""The unobserved entries of a matrix of low rank, kept current while observations stream in.
 
     After every block of observations :math:`(i_t, j_t, v_t)` it takes a few projected gradient steps towards
@@ -135,7 +135,7 @@ class MatrixCompleter(Ranked):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Ranked._parameter_constraints,
+        **RankedRounds._parameter_constraints,
         "shape": [tuple, list, None],
         "offsets": ["boolean"],
         "shrink": ["boolean"],
@@ -188,43 +188,35 @@ class MatrixCompleter(Ranked):
         -------
         self
         """
-        with self._unchanged_by_failure():
-            self._check_parameters()
-            first = not hasattr(self, "summary_")
-            observed, fresh = self._check_observed(rows, cols, values, sample_weight, reset=first)
-            if first:
-                self._start(Entries(checked_shape(self.shape) or (1, 1)))
-            self._adopt_parameters()
-            inner = self._rounds.inner
-            length = inner.round_length(self.round_size)  # it can only grow, so there are enough steps
-            steps = inner.steps_for(len(observed), self.step_size, self.n_steps, self.n_warmup, length)
-        for side in SIDES:
-            if side in self._ids:
-                self._ids[side].learn(fresh[side])
-        self._run(observed, steps)
-        return self
+        return self._partial_fit(rows, cols, values, sample_weight)
 
     def fit(self, rows: Any, cols: Any, values: Any, sample_weight: Any = None) -> Self:
         """Forget everything, absorb all observations, then run rounds on their summary until it settles.
 
         Parameters and return value are those of ``partial_fit``.
         """
-        with self._unchanged_by_failure():
-            self._check_parameters()
-            observed, fresh = self._check_observed(rows, cols, values, sample_weight, reset=True)
-            if observed.weights is not None and not observed.weights.any():
-                raise ValueError("All sample weights are zero; at least one observation must count.")
-            for side in self._ids:
-                self._ids[side].learn(fresh[side])
-            reach = int(observed.rows.max()) + 1, int(observed.cols.max()) + 1
-            entries = Entries(checked_shape(self.shape) or reach)
-            self._start(entries.add(observed.rows, observed.cols, observed.values, observed.weights))
-            return self._settle()
+        return self._fit(rows, cols, values, sample_weight)
 
-    def _check_observed(
-        self, rows: Any, cols: Any, values: Any, sample_weight: Any, reset: bool
-    ) -> tuple[Observations, dict[str, dict[Any, int]]]:
-        """Checked observations by index, and new ids with their numbers. Decides at first whether there are ids."""
+    def _new_summary(self, observed: Observations) -> Entries:
+        return Entries(checked_shape(self.shape) or (1, 1))
+
+    def _summarised(self, observed: Observations) -> Entries:
+        self._learn_ids()
+        reach = int(observed.rows.max()) + 1, int(observed.cols.max()) + 1
+        entries = Entries(checked_shape(self.shape) or reach)
+        return entries.add(observed.rows, observed.cols, observed.values, observed.weights)
+
+    def _absorb(self, samples: Samples, plan: Floats) -> None:
+        self._learn_ids()
+        super()._absorb(samples, plan)
+
+    def _learn_ids(self) -> None:
+        """Take up the ids of observations that were checked."""
+        for side, new in self.__dict__.pop("_fresh").items():
+            self._ids[side].learn(new)
+
+    def _check(self, rows: Any, cols: Any, values: Any, sample_weight: Any, reset: bool) -> Observations:
+        """Observations by index. Decides at first whether there are ids; new ones wait in `_fresh`, with numbers."""
         places: list[Any] = []
         fresh: dict[str, dict[Any, int]] = {}
         ids = {side: IdMap() for side, values_ in zip(SIDES, (rows, cols), strict=True) if are_ids(values_)}
@@ -252,8 +244,8 @@ class MatrixCompleter(Ranked):
             d1, d2 = (1, 1) if reset else self.summary_.shape
             d1, d2 = max(d1, int(observed.rows.max()) + 1), max(d2, int(observed.cols.max()) + 1)
             require_bytes(56 * d1 * d2, f"A matrix of {d1:,} x {d2:,} entries", "Number rows and columns from zero.")
-        self._ids = ids
-        return observed, fresh
+        self._ids, self._fresh = ids, fresh
+        return observed
 
     def _take_summary(self, summary: Entries) -> None:
         asked = checked_shape(self.shape)
@@ -281,12 +273,6 @@ class MatrixCompleter(Ranked):
         self.summary_ = self._rounds.summary
         self.rank_ = min(self._rounds.inner.rank, *self.summary_.shape)
         self._shown: Shown | None = None
-
-    @property
-    def n_samples_seen_(self) -> int:
-        """Observations absorbed."""
-        check_is_fitted(self, "summary_")
-        return int(self.summary_.n_samples)
 
     # -- using the model -------------------------------------------------------------------------------
 

@@ -5,13 +5,12 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from thresher.estimators._linear import SummaryLinear
 from thresher.estimators._online import OnlineRows
 from thresher.online.dense import DenseRounds
-from thresher.online.samples import Rows
 from thresher.online.sparse import RULES, SparseRounds
 from thresher.online.step_size import StepSize, safe_step
 from thresher.selection.cross_validation import CrossValidation
@@ -20,8 +19,6 @@ from thresher.selection.selecting import SelectingRounds
 from thresher.selection.subset_family import SubsetFamily
 from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
 
 
 class _Problem(NamedTuple):
@@ -49,7 +46,7 @@ class ThresholdedFamily(SubsetFamily, RoundsFamily):
 
     def largest(self, summary: Gram) -> int:
         """The largest size that there is."""
-        return self.subsets.n_units(summary)
+        return self.n_units(summary)
 
 
 class OnlineHardThresholding(OnlineRows, SummaryLinear):
@@ -174,7 +171,6 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         "groups": ["array-like", None],
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
     }
-    _summary_type = Gram
 
     def __init__(
         self,
@@ -205,13 +201,6 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Rows:
-        dtype = np.dtype(self.dtype) if reset else self.summary_.dtype
-        return self._check_rows(X, y, sample_weight, reset, dtype)
-
-    def _new_summary(self, rows: Rows) -> Gram:
-        return Gram(rows.X.shape[1], self.dtype)
-
     def _problem(self) -> _Problem:
         groups = self._checked_groups(self.summary_.n_features)
         if groups is not None and self.summary_.dtype != np.float64:
@@ -227,13 +216,13 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
 
     def _new_rounds(self) -> SelectingRounds:
         size = self._solved.size
-        chooser = CrossValidation().chooser(self.n_warmup) if size is None else None
-        return SelectingRounds(self.summary_, self._family, size or 0, chooser)
+        method = CrossValidation() if size is None else None
+        return SelectingRounds(self.summary_, self._family, size or 0, method, self.n_warmup)
 
     def _publish_estimate(self) -> None:
         rounds = self._rounds.inner
         self.coef_ = rounds.coef.flatten()
-        self.intercept_ = float(np.ravel(rounds.intercept)[0]) if self._solved.centred else 0.0
+        self.intercept_ = rounds.intercept if self._solved.centred else 0.0
         self.sparsity_ = self._rounds.size
 
     def _safe_step(self) -> float | None:
@@ -248,7 +237,6 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         return safe_step(moment, np.sqrt(scale), kept)
 
     def _widen(self, n_features: int) -> None:
-        """Append columns that were zero in every row so far; all that was learned stays."""
         self._adopt_parameters()
         size = self._rounds.size if isinstance(self.sparsity, str) else int(min(self.sparsity, n_features))
         self._rounds = self._rounds.widened(n_features, size)

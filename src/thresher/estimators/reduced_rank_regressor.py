@@ -1,100 +1,88 @@
-"""Streaming regression of many responses at once."""
+"""Regression of many responses at once, as a scikit-learn estimator."""
 
-from numbers import Integral
-from typing import Any, ClassVar
+import sys
+from copy import copy
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher._utils.warnings import warn_caller
-from thresher.estimators._online import OnlineRows
-from thresher.estimators._ranked import Candidates, Ranked
-from thresher.online.samples import Rows
-from thresher.online.step_size import StepSize
-from thresher.selection.criteria import Method
-from thresher.selection.response_ranks import ResponseRanks, ResponseRows
-from thresher.selection.selecting import SelectingRounds
+from thresher._utils.arrays import Floats
+from thresher._utils.interrupts import InterruptsDeferred
+from thresher.estimators._base import StreamingRows
+from thresher.estimators._candidates import Candidates
+from thresher.estimators._ranked import Ranked
+from thresher.online.samples import Rows, Samples
+from thresher.selection.criteria import Chooser, Method, Selection
+from thresher.selection.response_ranks import ResponseRanks
 from thresher.solvers.rank_path import RankPath
+from thresher.solvers.reduced_rank import ReducedRankPath
 from thresher.sparsity.rank import Rank
 from thresher.summaries.multiresponse import MultiResponse
 
-Floats = NDArray[np.float64]
+
+class _Problem(NamedTuple):
+    """What is solved."""
+
+    rank: int | None  # None if it is chosen
+    method: Method | None
+    centred: bool
 
 
-class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, OnlineRows):  # type: ignore[misc]
-    r"""Linear regression of q responses on p features through few directions, kept current while rows stream in.
+class _Estimate(NamedTuple):
+    """What is read from the outside, all of one moment."""
 
-    After every row its coefficients are the minimum, over *all* rows so far, of
+    n_samples: int
+    problem: _Problem
+    rank: int
+    selection: Selection | None
+    coef: Floats  # q x p
+    intercept: Floats
+
+
+class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRows):  # type: ignore[misc]
+    r"""Linear regression of q responses on p features through few directions, from rows that stream in.
+
+    It solves
 
     .. math:: \min_{B, b} \; \frac{1}{2 n} \sum_{i \le n} \|y_i - b - B^\top x_i\|^2
               \quad \text{subject to} \quad \operatorname{rank}(B) \le r
 
-    which is reduced-rank regression in closed form (Izenman, 1975), and at full rank
-    ``sklearn.linear_model.LinearRegression``. Until there are twice as many rows as features, where least squares is
-    all variance, and where features are collinear, it takes a few projected gradient steps towards the minimum instead.
-    With `row_sparsity` the constraint is that at most s features have coefficients, the same ones for all responses,
-    and there are gradient steps only.
+    over *all* rows so far, from summary statistics alone and in closed form (Izenman, 1975), and chooses r: there is
+    nothing to tune. At full rank it is ``sklearn.linear_model.LinearRegression().fit(X, Y)``. While there are fewer
+    than ten rows for each feature, a ridge is added whose strength is chosen by generalised cross-validation.
 
-    A row costs O(p^2 + p q), every 128 rows or more O(p^3) and a call O(p q^2 + q^3) besides; a gradient step costs
-    p^2 q. Memory is 8 (p + q)^2 bytes, and 8 p^2 more for the minimum; it does not grow.
+    A row costs (p + q)^2 flops in blocks of BLAS-3. The estimate is computed when it is read, in O(p^3 + p q^2).
+    Memory is 8 (p + q)^2 bytes and does not grow.
 
     Parameters
     ----------
     rank : int or "auto", default="auto"
-        Rank of the coefficients, r. ``"auto"`` chooses it from the data, again whenever there are a tenth more rows.
+        Rank of the coefficients, r. ``"auto"`` chooses it from the data.
     selection : {"noise_edge", "ebic", "cv"} or a NoiseEdge, Ebic or CrossValidation, default="noise_edge"
         How ``"auto"`` chooses: a further rank must explain more than it could make of noise; by the BIC, which wants
-        more; or by cross-validation on the initial batch or in the early rounds, which keeps more summaries.
-    row_sparsity : int, optional
-        Keep this many features for all responses together, instead of a low rank; more than there are means all.
-    n_steps : int, default=5
-        Projected steps per round, K, where there are any.
-    step_size : float, callable or "auto", default="auto"
-        Step size eta. With ``"auto"``, rounds end at the minimum where that is known in closed form, and elsewhere
-        find, at each step, a size for which the loss provably does not rise. With a number there are only steps of this
-        size. A callable is called with the round t (from one) and the step k (from zero).
-    n_warmup : int, default=0
-        Rows absorbed before the first round, t0.
-    round_size : int, default=1
-        Rows per round. Rows short of a full round wait for the next call, or for ``finish``.
+        more; or by cross-validation on all rows, which keeps a summary for each fold.
     fit_intercept : bool, default=True
-        Whether the model has intercepts: the best ones for all rows so far, at every round.
-    standardize : bool, default=True
-        Whether steps and projections are made in units of each feature's standard deviation over all rows so far
-        (root mean square without an intercept). Coefficients are always in the units of the data.
-    tol : float, default=1e-8
-        ``fit`` stops when a round moves the coefficients less than this, relatively.
-    max_iter : int, default=1000
-        ``fit`` stops after this many rounds at the latest.
+        Whether the model has intercepts.
 
     Attributes
     ----------
     coef_ : ndarray of shape (q, p), or (p,) if y has one dimension
-        Coefficients, as in scikit-learn: the transpose of B.
+        Coefficients, as in scikit-learn: the transpose of B. Read-only.
     factors_ : tuple of ndarray
         U (p, r), singular values (r,) and V' (r, q) of B.
     intercept_ : ndarray of shape (q,), or float
         Intercepts; zero if ``fit_intercept=False``.
     rank_ : int
-        The r in use: the one chosen, or `rank`; the smaller of p and q with `row_sparsity`.
+        The r in use: the one chosen, or `rank`.
     selection_ : Selection
-        The last choice of r and its criterion for every r, with ``rank="auto"``.
-    selection_history_ : list of Record
-        Rows and r whenever there were a tenth more rows.
-    support_ : ndarray of int
-        Sorted indices of the features with coefficients.
-    step_size_ : float
-        The last step taken.
-    n_samples_seen_, n_rounds_ : int
-        Rows absorbed and rounds done.
-    n_iter_ : int
-        Rounds done by the last ``fit``; 0 if there was none.
+        The choice of r and its criterion for every r, with ``rank="auto"``.
+    n_samples_seen_ : int
+        Rows absorbed.
     summary_ : MultiResponse
-        What the rows left behind.
+        The summary of all rows so far.
     n_features_in_ : int
         p.
     feature_names_in_ : ndarray of str
@@ -102,22 +90,27 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, OnlineRows)
 
     Notes
     -----
-    Rows count by their weights. The minimum is kept from the first choice of a rank on, or from the first fold of the
-    summary (every 128 rows or more), at which there are rows enough. Features count as collinear if one keeps less than
-    1e-4 of its standard deviation beside the others. `standardize` and `n_steps` have no say in the minimum.
+    What is read is a function of the summary, and of the parameters at the last call of a method that fits. It is
+    bit-identical however the rows are cut into calls. ``partial_fit``, ``fit`` and ``fit_summary`` give the same.
 
-    ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. With ``fit_intercept=False``,
-    ``standardize=False`` and a float `step_size` they are the iterates of Algorithm 1 to rounding. Responses are
-    weighed as they are: scale them first if their units differ.
+    Rows count by their weights. Features that are collinear count once: with p' independent ones, there is a ridge
+    while the weights add up to less than 10 p'. Its penalty is on the coefficients of features with standard deviation
+    one, so the estimate does not depend on their scales; each rank has its own strength. Where least squares is not
+    unique, its solution is the shortest one for such features. Responses are weighed as they are: scale them first if
+    their units differ.
+
+    `n_samples` of a ``CrossValidation`` is not used, since all rows are.
 
     References
     ----------
-    S. Yang and Q. Sun (2026). Online Generalized Sparse Regression: How Does Overparametrization Help?
-
     A. J. Izenman (1975). Reduced-rank regression for the multivariate linear model. Journal of Multivariate
     Analysis 5(2), 248-264.
 
-    R. L. Plackett (1950). Some theorems in least squares. Biometrika 37, 149-157.
+    A. Mukherjee and J. Zhu (2011). Reduced rank ridge regression and its kernel extensions. Statistical Analysis and
+    Data Mining 4(6), 612-622.
+
+    G. H. Golub, M. Heath and G. Wahba (1979). Generalized cross-validation as a method for choosing a good ridge
+    parameter. Technometrics 21(2), 215-223.
 
     Examples
     --------
@@ -137,44 +130,32 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, OnlineRows)
     array([3., 3.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Ranked._parameter_constraints,
-        "row_sparsity": [Interval(Integral, 1, None, closed="left"), None],
-        "fit_intercept": ["boolean"],
-        "standardize": ["boolean"],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**Ranked._parameter_constraints, "fit_intercept": ["boolean"]}
     _summary_type = MultiResponse
     _one_response: bool
-    _parts = 10  # a path is in closed form
+    _solved: _Problem
+    _chooser: Chooser | None
+    _estimated: _Estimate | None
+    # Computed when it is read, so not part of what is saved.
+    _transient: ClassVar[tuple[str, ...]] = ("_estimated",)
 
     def __init__(
-        self,
-        rank: int | str = "auto",
-        *,
-        selection: str | Method = "noise_edge",
-        row_sparsity: int | None = None,
-        n_steps: int = 5,
-        step_size: StepSize = "auto",
-        n_warmup: int = 0,
-        round_size: int = 1,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
+        self, rank: int | str = "auto", *, selection: str | Method = "noise_edge", fit_intercept: bool = True
     ) -> None:
         self.rank = rank
         self.selection = selection
-        self.row_sparsity = row_sparsity
-        self.n_steps = n_steps
-        self.step_size = step_size
-        self.n_warmup = n_warmup
-        self.round_size = round_size
         self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
 
     # -- fitting ---------------------------------------------------------------------------------------
+
+    def finish(self) -> Self:
+        """Compute the estimate now, with the parameters as they are."""
+        check_is_fitted(self, "summary_")
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            self._adopt_parameters()
+            self._estimate()
+        return self
 
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Rows:
         rows = self._check_rows(X, y, sample_weight, reset, np.dtype(np.float64), multi_output=True)
@@ -192,54 +173,124 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, OnlineRows)
 
     def _take_summary(self, summary: MultiResponse) -> None:
         self._one_response = False
-        self._forget_features(summary.n_features)
+        super()._take_summary(summary)
 
-    def _problem(self) -> Any:
-        p, q = self.summary_.n_features, self.summary_.n_responses
-        by_rows, size, method = self.row_sparsity is not None, None, None
-        if self.row_sparsity is None:
-            size, method = self._asked(min(p, q))
-        else:
-            size = min(self.row_sparsity, p)
-            if self.row_sparsity not in (size, getattr(self, "_warned_of", None)):
-                self._warned_of = self.row_sparsity
-                warn_caller(f"row_sparsity={self.row_sparsity} exceeds the number of columns; using {p}.", UserWarning)
-        return size, method, by_rows, bool(self.fit_intercept), bool(self.standardize)
+    def _start(self, summary: MultiResponse) -> None:
+        self.summary_ = summary
+        self._estimated = None
+        self._solved = self._problem()
+        self._adopted = self._parameters()
+        self._chooser = self._new_chooser()
+
+    def _problem(self) -> _Problem:
+        rank, method = self._asked(min(self.summary_.n_features, self.summary_.n_responses))
+        return _Problem(rank, method, bool(self.fit_intercept))
+
+    def _new_chooser(self) -> Chooser | None:
+        method = self._solved.method
+        return None if method is None else method.chooser(sys.maxsize)  # no choice is final
+
+    def _adopt_parameters(self) -> None:
+        """Let parameters that were set since the last call take effect."""
+        if self._as_adopted():
+            return
+        problem, before = self._problem(), self._solved
+        self._adopted = self._parameters()
+        if problem == before:
+            return
+        self._solved = problem
+        if problem.method != before.method:
+            self._chooser = self._new_chooser()
+            if self._chooser is not None:
+                self._chooser.check(self.summary_)
+
+    def _settle(self, samples: Samples | None = None) -> Self:
+        if samples is not None and self._chooser is not None and self._chooser.needs_rows:
+            self._chooser.absorb(self.summary_, samples)
+        self._estimate()
+        return self
+
+    def _absorb(self, rows: Rows, plan: None) -> None:
+        chooser = self._chooser
+        watched = chooser is not None and chooser.needs_rows
+        with InterruptsDeferred(whole=watched):  # otherwise an interrupt falls between blocks
+            self.summary_.absorb_checked(rows.X, rows.y, rows.weights)
+            if chooser is not None and watched:
+                chooser.absorb(self.summary_, rows)
+
+    # -- the estimate ----------------------------------------------------------------------------------
 
     def _family(self) -> ResponseRanks:
-        _, _, by_rows, centred, standardized = self._solved
-        return (ResponseRows if by_rows else ResponseRanks)(centred, standardized)
-
-    def _new_rounds(self) -> SelectingRounds:
-        return self._selecting(*self._solved[:2])
+        return ResponseRanks(self._solved.centred)
 
     def _show_path(self, path: RankPath, criterion: Floats) -> Candidates:
         coefs = [path.coef(rank).T for rank in path.sizes]
         loss = path.loss * self.summary_.n_responses
         return Candidates(path.sizes, loss, criterion, [coef[0] for coef in coefs] if self._one_response else coefs)
 
-    def _publish_estimate(self) -> None:
-        side = min(self.summary_.n_features, self.summary_.n_responses)
-        self.rank_ = side if self._solved[2] else min(self._rounds.size, side)
-        coef, intercept = self._rounds.inner.coef.T.copy(), self._rounds.inner.intercept.copy()
-        if not self.fit_intercept:
-            intercept[:] = 0.0
-        self.coef_ = coef[0] if self._one_response else coef
-        self.intercept_ = float(intercept[0]) if self._one_response else intercept
+    def _estimate(self) -> _Estimate:
+        """The estimate for all rows so far, computed once."""
+        check_is_fitted(self, "summary_")
+        now, n, problem = self.__dict__.get("_estimated"), self.summary_.n_samples, self._solved
+        if now is None or now.n_samples != n or now.problem is not problem:
+            now = self._estimated = self._computed(n, problem)
+        return now
 
-    # -- using the model -------------------------------------------------------------------------------
+    def _computed(self, n: int, problem: _Problem) -> _Estimate:
+        p, q = self.summary_.n_features, self.summary_.n_responses
+        if self.summary_.weight == 0.0:
+            return _Estimate(n, problem, problem.rank or 1, None, np.zeros((q, p)), np.zeros(q))
+        if problem.rank is not None:
+            path, selection, rank = self._family().path(self.summary_, problem.rank), None, problem.rank
+        else:
+            chooser = copy(self._chooser)  # what is read must not change what comes later
+            assert chooser is not None
+            chooser.force()
+            choice = chooser.choose(self._family(), self.summary_)
+            assert choice is not None
+            assert isinstance(choice[0], ReducedRankPath)
+            path, selection, rank = choice[0], choice[1], choice[1].chosen
+        coef = path.coef(min(rank, int(path.sizes[-1])))
+        intercept = path.intercept(coef)
+        coef.setflags(write=False)
+        return _Estimate(n, problem, rank, selection, coef.T, intercept)
+
+    @property
+    def coef_(self) -> Floats:
+        """Coefficients, one row per response."""
+        coef = self._estimate().coef
+        return coef[0] if self._one_response else coef
+
+    @property
+    def intercept_(self) -> Floats | float:
+        """Intercepts, one per response; zero if there are none."""
+        intercept = self._estimate().intercept
+        return float(intercept[0]) if self._one_response else intercept
+
+    @property
+    def rank_(self) -> int:
+        """The rank in use."""
+        return self._estimate().rank
+
+    @property
+    def selection_(self) -> Selection:
+        """The choice of the rank."""
+        selection = self._estimate().selection
+        if selection is None:
+            raise AttributeError("selection_ is known with rank='auto', once there are rows.")
+        return selection
 
     @property
     def factors_(self) -> tuple[Floats, Floats, Floats]:
         """U, singular values and V' of B; the largest entry of each column of U is positive."""
-        check_is_fitted(self, "coef_")
-        return Rank(self.rank_).factors(np.atleast_2d(self.coef_).T)
+        now = self._estimate()
+        return Rank(now.rank).factors(now.coef.T)
 
     @property
-    def support_(self) -> NDArray[np.intp]:
-        """Sorted indices of the features with coefficients."""
-        check_is_fitted(self, "coef_")
-        return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
+    def n_samples_seen_(self) -> int:
+        """Rows absorbed."""
+        check_is_fitted(self, "summary_")
+        return int(self.summary_.n_samples)
 
     def predict(self, X: Any) -> Floats:
         """Predicted responses.
@@ -252,10 +303,10 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, OnlineRows)
         -------
         ndarray of shape (n, q), or (n,) if y had one dimension
         """
-        check_is_fitted(self, "coef_")
+        now = self._estimate()
         rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        result: Floats = safe_sparse_dot(rows, self.coef_.T, dense_output=True) + self.intercept_
-        return result
+        result: Floats = safe_sparse_dot(rows, now.coef.T, dense_output=True) + now.intercept
+        return result[:, 0] if self._one_response else result
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

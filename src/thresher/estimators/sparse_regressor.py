@@ -4,14 +4,14 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from thresher._utils.checks import check_summary
+from thresher._utils.arrays import Floats, Integers
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.estimators._linear import SummaryLinear
-from thresher.online.samples import Rows
+from thresher.online.samples import Rows, Samples
 from thresher.selection.criteria import Chooser, Criterion, Method
 from thresher.selection.cross_validation import CrossValidation
 from thresher.selection.ebic import Ebic
@@ -23,14 +23,15 @@ from thresher.solvers.subsets import SubsetPath
 from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
-
 # How to choose a size, by name.
 METHODS: dict[str, Method] = {"ebic": Ebic(), "cv": CrossValidation()}
 
-# Choose again at the first fold with 1 / AT_FOLD more rows, at the latest with 1 / AT_LATEST more.
-AT_FOLD, AT_LATEST = 20, 5
+# The estimate before the first row that counts.
+NOTHING = LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
+
+# Choose again at the first fold with 1 / AT_FOLD more rows, at the latest with 1 / AT_LATEST more; in the first block,
+# where a support is hardly known, with 1 / AT_FIRST more.
+AT_FOLD, AT_LATEST, AT_FIRST = 20, 10, 5
 
 
 class _Problem(NamedTuple):
@@ -56,7 +57,7 @@ def next_selection(summary: Gram) -> int:
     n, until_fold = summary.n_samples, summary.rows_until_fold
     behind = max(-(-n // AT_FOLD) - until_fold, 0)  # what the next fold lacks
     fold = n + until_fold + -(-behind // summary.block_size) * summary.block_size
-    return min(fold, n + 1 + n // AT_LATEST)
+    return min(fold, n + 1 + n // (AT_FIRST if n < summary.block_size else AT_LATEST))
 
 
 class SparseRegressor(SummaryLinear):
@@ -119,8 +120,8 @@ class SparseRegressor(SummaryLinear):
     Notes
     -----
     Rows are folded into the co-moments in blocks of 128 to 256. The support is chosen again at the first fold at which
-    there are at least 5 % more rows, and at the latest when there are 20 % more. ``fit``, ``fit_summary`` and
-    ``finish`` choose on all rows. Reading an attribute never changes what comes later.
+    there are at least 5 % more rows, and at the latest when there are 10 % more (20 % in the first block). ``fit``,
+    ``fit_summary`` and ``finish`` choose on all rows. Reading an attribute never changes what comes later.
 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. Results do not depend on the
     scales of the columns, to rounding.
@@ -179,59 +180,6 @@ class SparseRegressor(SummaryLinear):
 
     # -- fitting ---------------------------------------------------------------------------------------
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add rows.
-
-        Parameters
-        ----------
-        X : array-like, dataframe or sparse matrix of shape (n, n_features)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-            Non-negative; a weight of two counts a row twice.
-
-        Returns
-        -------
-        self
-        """
-        with self._unchanged_by_failure():
-            self._check_parameters()
-            first = not hasattr(self, "summary_")
-            dtype = np.dtype(self.dtype) if first else self.summary_.dtype
-            rows = self._check_rows(X, y, sample_weight, first, dtype)
-            if first:
-                self._start(Gram(rows.X.shape[1], self.dtype))
-            self._adopt_parameters()
-        self._absorb(rows)
-        return self
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, add all rows, and choose the support on them.
-
-        Parameters and return value are those of ``partial_fit``.
-        """
-        with self._unchanged_by_failure():
-            self._check_parameters()
-            rows = self._check_rows(X, y, sample_weight, True, np.dtype(self.dtype))
-            if rows.weights is not None and not rows.weights.any():
-                raise ValueError("All sample weights are zero; at least one row must count.")
-            self._start(Gram(rows.X.shape[1], self.dtype))
-            self.summary_.absorb_checked(rows.X, rows.y, rows.weights)
-            if self._chooser is not None:
-                self._chooser.absorb(self.summary_, rows)
-            return self.finish()
-
-    def fit_summary(self, summary: Gram) -> Self:
-        """Fit from cross-products alone: as ``fit`` on the rows that the summary has seen.
-
-        The summary is copied; ``partial_fit`` may go on from it.
-        """
-        with self._unchanged_by_failure():
-            self._check_parameters()
-            check_summary(summary, Gram)
-            self._forget_features(summary.n_features)
-            self._start(summary.copy())
-            return self.finish()
-
     def finish(self) -> Self:
         """Choose the support on all rows so far: the place where a stream ends, or pauses."""
         check_is_fitted(self, "summary_")
@@ -248,8 +196,12 @@ class SparseRegressor(SummaryLinear):
             self._estimate()
         return self
 
+    def _settle(self, samples: Samples | None = None) -> Self:
+        if samples is not None and self._chooser is not None:
+            self._chooser.absorb(self.summary_, samples)
+        return self.finish()
+
     def _widen(self, n_features: int) -> None:
-        """Append columns that were zero in every row so far; all that was learned stays."""
         self.summary_ = self.summary_.grown(n_features)
         self._chooser = None if self._chooser is None else self._chooser.widened(n_features)
         self._forget_features(n_features)
@@ -257,7 +209,6 @@ class SparseRegressor(SummaryLinear):
         self._size = self._size if self._solved.size is None else self._solved.size
 
     def _start(self, summary: Gram) -> None:
-        """Begin with a summary of which nothing is known."""
         self.summary_ = summary
         self.__dict__.pop("selection_", None)
         self.__dict__.pop("_warned_of", None)
@@ -295,8 +246,7 @@ class SparseRegressor(SummaryLinear):
         self._solved, self._next = problem, 1
         self._size = self._size if problem.size is None else problem.size
 
-    def _absorb(self, rows: Rows) -> None:
-        """Add checked rows; an interrupt falls between blocks, and finished blocks count."""
+    def _absorb(self, rows: Rows, plan: None) -> None:
         start, stop, summary, chooser = 0, len(rows), self.summary_, self._chooser
         with InterruptsDeferred() as interrupts:
             while start < stop:
@@ -326,7 +276,7 @@ class SparseRegressor(SummaryLinear):
             if isinstance(self._solved.method, Criterion) and isinstance(path, SubsetPath):
                 self._support, values, _ = path.best
             else:
-                self._support, values = family.subsets.best(summary, self._size)
+                self._support, values = family.best(summary, self._size)
         self._estimated = None
         self._next = next_selection(summary)
         self._support.setflags(write=False)  # records share it
@@ -338,19 +288,15 @@ class SparseRegressor(SummaryLinear):
     def _family(self) -> SubsetFamily:
         return SubsetFamily(self._solved.centred, self._solved.groups)
 
-    def _fit(self) -> LinearFit:
-        if self.summary_.weight == 0.0:
-            return LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
-        return least_squares(self.summary_, self._support, self._solved.centred)
-
     def _estimate(self) -> _Estimate:
         """Least squares on the support, computed once for all rows so far."""
         if "summary_" not in self.__dict__:
             check_is_fitted(self, "summary_")
-        now, n, support = self.__dict__.get("_estimated"), self.summary_.n_samples, self._support
+        now, summary, support = self.__dict__.get("_estimated"), self.summary_, self._support
+        n = summary.n_samples
         if now is None or now.n_samples != n or now.support is not support:
-            fit = self._fit()
-            coef = fit.coef(self.summary_.n_features)
+            fit = least_squares(summary, support, self._solved.centred) if summary.weight > 0.0 else NOTHING
+            coef = fit.coef(summary.n_features)
             coef.setflags(write=False)
             now = self._estimated = _Estimate(n, support, coef, float(fit.intercept))
         return now

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
 
 
 class Correlations:
@@ -15,7 +14,7 @@ class Correlations:
 
     Equivalent to rows of ``np.corrcoef(X.T)``; with ``centred=False`` means are not taken away. A constant
     column (an all-zero one, if not centred) has `scale` zero and correlation zero with every other. A row costs
-    O(d) and, for rows still in the buffer, O(d) for each of those; it is kept, so asking again is free.
+    O(d) and, the first time, O(d) for each row still in the buffer.
     """
 
     def __init__(self, summary: Gram, centred: bool) -> None:
@@ -23,17 +22,10 @@ class Correlations:
         self.scale: Floats = np.sqrt(self._moments.squares / self._weight)
         self.varies: NDArray[np.bool_] = self.scale > 0.0
         self._inverse = 1.0 / np.where(self.varies, self.scale, np.inf)
-        self._known: dict[int, Floats] = {}
 
     def rows(self, features: Iterable[int]) -> Floats:
         """The rows `features`, as a new array."""
-        wanted = [int(i) for i in features]
-        missing = sorted(set(wanted) - self._known.keys())
-        if missing:
-            self._known.update(zip(missing, self._read(np.array(missing)), strict=True))
-        return np.array([self._known[i] for i in wanted]).reshape(len(wanted), len(self.scale))
-
-    def _read(self, index: NDArray[np.intp]) -> Floats:
+        index = np.fromiter(features, np.intp)
         result = np.array([self._moments.column(int(j)) for j in index]).reshape(len(index), len(self.scale))
         result *= (self._inverse[index] / self._weight)[:, None]
         result *= self._inverse

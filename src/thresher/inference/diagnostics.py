@@ -9,14 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thresher._utils.arrays import Floats, Integers
 from thresher._utils.checks import check_coef, check_positive_integer
 from thresher.inference.correlations import Correlations
 from thresher.inference.intervals import noise_variance, residual_sum
 from thresher.inference.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 # Beyond this width, diagnose leaves conditioning to those who ask for it by name: it takes a d x d temporary.
 LARGEST_CONDITION = 5000

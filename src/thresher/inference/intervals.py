@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from thresher._utils.arrays import read_only
+from thresher._utils.arrays import Floats, Integers, read_only
 from thresher._utils.checks import check_coef, check_features
 from thresher._utils.threads import one_blas_thread
+from thresher._utils.tolerances import OWN_SHARE
 from thresher.inference.correlations import Correlations
-from thresher.inference.nodewise import COLLINEAR_SHARE, relaxed_nodewise
+from thresher.inference.nodewise import relaxed_nodewise
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 
 def residual_sum(summary: Gram, coef: ArrayLike, centred: bool = True) -> float:
@@ -248,7 +246,7 @@ def split_intervals(
     _require_variation(correlations.varies, own, centred)
     scale = correlations.scale
     values, vectors = np.linalg.eigh(correlations.rows(own))
-    solid = values > COLLINEAR_SHARE[later.dtype]
+    solid = values > OWN_SHARE[later.dtype]
     # cov(coef) = sigma^2 / n R^-1 in units of the scales; directions without variance make their columns unknown.
     inverse = np.where(solid, 1.0 / np.where(solid, values, 1.0), 0.0)
     toward = -later.gradient(np.zeros(k), None if centred else 0.0) / scale
@@ -256,7 +254,7 @@ def split_intervals(
     freedom = _degrees_of_freedom(later, int(solid.sum()), centred)
     variance = residual_sum(later, coef, centred) / freedom
     error = np.sqrt(variance / later.weight * ((vectors**2) @ inverse)) / scale
-    error[(vectors[:, ~solid] ** 2 > COLLINEAR_SHARE[later.dtype]).any(axis=1)] = np.inf
+    error[(vectors[:, ~solid] ** 2 > OWN_SHARE[later.dtype]).any(axis=1)] = np.inf
     return make_intervals(labels, names, coef, error, level, "split", freedom)
 
 
@@ -359,7 +357,7 @@ def debiased_intervals(
             residual = relaxed_nodewise(correlations, int(j), kept[kept != j], summary.weight)
             others, own = residual.others, residual.products[j]
             share = own - residual.weights @ residual.products[others]  # M'GM up to own^2: the residual's mean square
-            if not min(share, own) > COLLINEAR_SHARE[summary.dtype]:
+            if not min(share, own) > OWN_SHARE[summary.dtype]:
                 continue
             along = left_over[j] / scale[j] - residual.weights @ (left_over[others] / scale[others])
             estimate[place] += along / own / scale[j]

@@ -5,14 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats, Integers
+from thresher._utils.tolerances import OWN_SHARE
 from thresher.inference.correlations import Correlations
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
-
-# A column with less than this share of its variance left, given others, is a linear combination of them: co-moments
-# are good to about 1e-15 of the scales in float64 and 1e-6 in float32, and those of later rows are differences.
-COLLINEAR_SHARE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+# A column with less than this share of its variance left, given others, is a linear combination of them.
+COLLINEAR = OWN_SHARE[np.dtype(np.float64)]
 # A column with less of its variance left than this has nothing to say beyond the active ones.
 NEGLIGIBLE = 1e-12
 # Two events of a path that are closer than this, relatively, are one.
@@ -61,7 +59,7 @@ def nodewise(correlations: Correlations, feature: int, free: Integers, level: fl
     coef, products = np.zeros(0), target
     penalty = float(np.abs(np.where(closed, 0.0, target)).max(initial=0.0))
     just_left = -1
-    while variance > COLLINEAR_SHARE[np.dtype(np.float64)] and penalty > level * np.sqrt(variance):
+    while variance > COLLINEAR and penalty > level * np.sqrt(variance):
         first = int(np.argmax(np.where(closed, 0.0, np.abs(target))))
         rows = _partial(correlations, [first], free, projection)
         if rows[0, first] > NEGLIGIBLE:
@@ -79,7 +77,7 @@ def nodewise(correlations: Correlations, feature: int, free: Integers, level: fl
         wanted = level * np.sqrt(left / (1.0 - slope)) if slope < 1.0 else np.inf
         reached, event, entering = _next_event(target - a @ rows, b @ rows, a, b, penalty, closed, active, just_left)
         just_left = -1
-        if wanted >= reached or left <= COLLINEAR_SHARE[np.dtype(np.float64)]:
+        if wanted >= reached or left <= COLLINEAR:
             penalty = min(max(wanted, reached), penalty)
             coef = a - penalty * b
             products = target - coef @ rows

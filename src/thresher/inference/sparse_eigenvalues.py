@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats, Integers
 from thresher._utils.checks import check_positive_integer
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 # The full spectrum costs O(d^3): a second or two at this size. Beyond it, bounds come from the entries alone.
 LARGEST_SPECTRUM = 2000

@@ -36,7 +36,7 @@ DTYPE = re.compile(r"\|[biu]1|[<>](?:[iu][248]|f[248]|c8|c16|U[1-9][0-9]{0,8})|\
 # Where classes that hold state live. Nothing else is imported because a file says so.
 CLASS = re.compile(
     r"(thresher\.(?:"
-    r"(?:baselines|estimators|online|selection|solvers|sparsity|summaries)\.[a-z0-9_]{1,50}"
+    r"(?:baselines|estimators|online|selection|solvers|sparsity|summaries)\.(?!__)[a-z0-9_]{1,50}"
     r"|io\.sources\.(?:batches|columns)|io\.ingest"
     r")):([A-Za-z0-9_]{1,50})"
 )
@@ -44,6 +44,7 @@ CLASS = re.compile(
 TYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
 NOT_FINITE = {repr(value): value for value in (math.nan, math.inf, -math.inf)}
 LARGEST_CHARACTER = 0x10FFFF
+HEAP_TYPE = 1 << 9  # a flag of classes that are written in Python
 MOST_AXES = 32  # of any NumPy
 MOST_NESTED = 100  # containers in containers, so that neither writing nor reading depends on how deep the stack is
 
@@ -211,6 +212,8 @@ class _Writer:
             )
         if isinstance(value, tuple):
             return ["tuple of", name, self._items(value)]
+        if _is_kernel(kind):
+            return ["kernel", name, [[key, self.write(item)] for key, item in value.__getstate__().items()]]
         left_out = getattr(kind, "_transient", ())  # what is computed again when it is needed
         kept = [(key, item) for key, item in vars(value).items() if key not in left_out]
         return ["object", name, [[key, self.write(item)] for key, item in kept]]
@@ -242,6 +245,7 @@ class _Reader:
         self._nodes, self._arrays = nodes, arrays
         self._made: dict[int, Any] = {}
         self._open: set[int] = set()
+        self._owned: set[int] = set()  # nodes that belong to one kernel alone
 
     def read(self, value: Any) -> Any:
         """The value that this stands for."""
@@ -250,6 +254,8 @@ class _Reader:
         ((kind, content),) = value.items()
         if kind == "@":
             if type(content) is not int or not 0 <= content < len(self._nodes):
+                _refuse()
+            if content in self._owned:
                 _refuse()
             if content not in self._made:
                 if content in self._open or len(self._open) >= MOST_NESTED:
@@ -296,10 +302,18 @@ class _Reader:
             self._made[number] = entries
             for key, item in _listed(items):
                 entries[self._key(key)] = self.read(item)
+        elif kind == "kernel":
+            name, items = content
+            found = _class(name)
+            if not _is_kernel(found):
+                _refuse()
+            kernel = found.__new__(found)
+            kernel.__setstate__({key: self._own(item) for key, item in _listed(items) if type(key) is str})
+            self._made[number] = kernel  # not before: nobody may look at one that has not checked its state
         elif kind == "object":
             name, items = content
             found = _class(name)
-            if issubclass(found, tuple):
+            if issubclass(found, tuple) or _is_kernel(found):
                 _refuse()
             self._made[number] = instance = object.__new__(found)
             for key, item in _listed(items):
@@ -308,6 +322,16 @@ class _Reader:
                 instance.__dict__[sys.intern(key)] = self.read(item)  # all instances have the same string
         else:
             _refuse()
+
+    def _own(self, value: Any) -> Any:
+        """A piece of a kernel. What it has checked must not change under it, so nothing else may have that piece."""
+        shared = type(value) is dict and value.get("@") in self._made
+        found = self.read(value)
+        if isinstance(found, np.ndarray) or _is_kernel(type(found)):
+            if shared:
+                _refuse()
+            self._owned.add(value["@"])
+        return found
 
     def _key(self, value: Any) -> Any:
         found = self.read(value)
@@ -373,13 +397,15 @@ def _generator(numbers: Any) -> np.random.Generator:
 
 
 def _named(kind: Any, values: tuple[Any, ...]) -> Any:
-    """A named tuple of these values, made without calling anything of its class; later fields have their defaults."""
-    fields = getattr(kind, "_fields", ())
-    if not issubclass(kind, tuple) or len(values) > len(fields):
+    """A named tuple of these values, made without calling anything of its class."""
+    if not issubclass(kind, tuple) or len(values) != len(getattr(kind, "_fields", ())):
         _refuse()
-    defaults = getattr(kind, "_field_defaults", {})
-    added = [defaults[name] if name in defaults else _refuse() for name in fields[len(values) :]]
-    return tuple.__new__(kind, (*values, *added))
+    return tuple.__new__(kind, values)
+
+
+def _is_kernel(kind: Any) -> bool:
+    """Whether a class is compiled: such a class checks its state itself, for its loops trust it."""
+    return not kind.__flags__ & HEAP_TYPE and "__setstate__" in vars(kind)
 
 
 @cache
@@ -390,6 +416,6 @@ def _class(name: str) -> Any:
         raise CheckpointError(f"it asks for {name[:100]!r}, which is not of this package.")
     found = getattr(import_module(match[1]), match[2])
     is_class = isinstance(found, type) and found.__module__ == match[1]
-    if not is_class or (found.__new__ is not object.__new__ and not issubclass(found, tuple)):
+    if not is_class or not (_is_kernel(found) or issubclass(found, tuple) or found.__new__ is object.__new__):
         raise CheckpointError(f"it asks for {name}, which is not a class that is ever written.")
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher._utils.arrays import NamedRows
+from thresher._utils.arrays import Floats, running_sum
 from thresher._utils.checks import check_rows
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.threads import one_blas_thread
@@ -17,12 +17,11 @@ from thresher.estimators._validation import is_plain
 from thresher.io.checkpoint import CheckpointError, load_with_note, save
 from thresher.io.sources.batches import START, Batch, Place
 from thresher.io.sources.columns import Columns
+from thresher.online.samples import Rows
 from thresher.summaries.gram import Gram
 
 if TYPE_CHECKING:  # summaries are fed without scikit-learn
     from thresher.estimators._linear import SummaryLinear
-
-Floats = NDArray[np.float64]
 
 # Rows are predicted by the model as it was after every hundred of the first thousand rows, then every thousand.
 EARLY, LATE = 100, 1000
@@ -75,14 +74,9 @@ class ProgressiveValidation:
         for j, value in zip(self._support, self._values, strict=True):
             predicted += value * X[:, j]
         weight = 1.0 if weights is None else weights
-        # One after another, not pairwise as sum does: the result does not depend on how rows come in.
-        self.squared_error = _total(self.squared_error, weight * (y - predicted) ** 2)
-        self.squared_deviation = _total(self.squared_deviation, weight * (y - self._mean) ** 2)
+        self.squared_error = running_sum(self.squared_error, weight * (y - predicted) ** 2)
+        self.squared_deviation = running_sum(self.squared_deviation, weight * (y - self._mean) ** 2)
         self.n_rows += len(y)
-
-
-def _total(start: float, terms: Floats) -> float:
-    return float(np.cumsum(np.concatenate([[start], terms]))[-1])
 
 
 class Ingest:
@@ -138,6 +132,8 @@ class Ingest:
         self.finished = False
         self._names = np.array(columns.names, object)
         if hasattr(learner, "summary_"):
+            if not np.array_equal(self._names, getattr(learner, "feature_names_in_", ())):
+                raise ValueError("The model was fitted to other columns than these.")
             self.validation.take(learner)
 
     @property
@@ -185,7 +181,7 @@ class Ingest:
         n_seen = getattr(model, "n_samples_seen_", 0)
         if n_seen >= EARLY:
             self.validation.score(X, y, weights)
-        model.partial_fit(NamedRows(self._names, X), y, weights)
+        model._learn(Rows(X, y, weights), self._names)
         if model.n_samples_seen_ == next_snapshot(n_seen):
             self.validation.take(model)
 

@@ -1,43 +1,53 @@
 """How far a stream of rounds has come: the counts that all kinds of rounds keep."""
 
-from abc import ABC, abstractmethod
+from abc import ABC
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from thresher._utils.arrays import Floats
 from thresher.online.step_size import StepSize, step_table
-
-Floats = NDArray[np.float64]
-
-# Places in the array that kernels share: rounds done, samples that wait for the next, samples seen by the last.
-N_ROUNDS, N_PENDING, N_AT_ROUND = 0, 1, 2
 
 
 class Progress(ABC):
-    """Counts of rounds and of samples that wait for one."""
+    """Counts of rounds and of samples that wait for one.
+
+    Attributes
+    ----------
+    summary : Gram or Entries
+        What the samples left behind.
+    n_rounds : int
+        Rounds done.
+    n_pending : int
+        Samples absorbed since the last round.
+    n_at_round : int
+        Samples seen by the last round.
+    """
+
+    summary: Any
+    _round: Any  # the kernel
 
     def __init__(self) -> None:
-        self._progress = np.zeros(3, np.int64)
+        self.n_rounds = self.n_pending = self.n_at_round = 0
 
     @property
-    @abstractmethod
     def n_seen(self) -> int:
         """Samples in the summary."""
+        return int(self.summary.n_samples)
 
     @property
-    def n_rounds(self) -> int:
-        """Rounds done."""
-        return int(self._progress[N_ROUNDS])
+    def last_step(self) -> float:
+        """The step size of the last step taken; zero before the first."""
+        return float(self._round.last_step)
 
     @property
-    def n_pending(self) -> int:
-        """Samples absorbed since the last round."""
-        return int(self._progress[N_PENDING])
+    def tallies(self) -> dict[str, int]:
+        """How the steps went."""
+        tallies: dict[str, int] = self._round.tallies
+        return tallies
 
     @property
     def up_to_date(self) -> bool:
         """Whether the last round has seen every sample."""
-        return int(self._progress[N_AT_ROUND]) == self.n_seen
+        return self.n_at_round == self.n_seen
 
     def steps_for(self, n_rows: int, step_size: StepSize, n_steps: int, n_warmup: int, round_size: int) -> Floats:
         """The table of step sizes for the rounds that fall into the next `n_rows` samples."""
@@ -50,8 +60,17 @@ class Progress(ABC):
         """The rows of a table that begins after `first` rounds which are still to come; one row is for all rounds."""
         return steps[self.n_rounds - first :] if len(steps) > 1 else steps
 
+    def count_rounds(self, n_rounds: int, n_pending: int) -> None:
+        """Note how many rounds there were while samples came in, and how many samples wait for the next."""
+        self.n_rounds += n_rounds
+        self.n_pending = n_pending
+        if n_rounds:
+            self.n_at_round = self.n_seen - n_pending
+
     def count_round(self) -> None:
         """Note that a round has seen every sample."""
-        self._progress[N_ROUNDS] += 1
-        self._progress[N_PENDING] = 0
-        self._progress[N_AT_ROUND] = self.n_seen
+        self.count_rounds(1, 0)
+
+    def adopt_counts(self, other: "Progress") -> None:
+        """Go on counting where other rounds stand."""
+        self.n_rounds, self.n_pending, self.n_at_round = other.n_rounds, other.n_pending, other.n_at_round

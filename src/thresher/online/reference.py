@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from thresher._utils.arrays import Floats
+
 Gradient = Callable[[Floats], Floats]
 
 # A step that is rejected shrinks at least by this factor, so that the search ends.

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-Floats = NDArray[np.float64]
+from thresher._utils.arrays import Floats
+
 Integers = NDArray[np.int64]
 
 

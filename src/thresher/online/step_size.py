@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from thresher._utils.arrays import Floats
+
 StepSize = float | Callable[[int, int], float] | Literal["auto"]
 
 # What the kernels take for "find a step that certainly does not raise the loss".

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-Floats = NDArray[np.float64]
+from thresher._utils.arrays import Floats
 
 INK, MUTED = "#1f2a36", "#9aa5b1"
 BLUE = "#2166ac"

@@ -1,22 +1,21 @@
 """Partly observed matrices, by rank: alternating least squares from each candidate to the next."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher._utils.threads import one_blas_thread
-from thresher.online._entry_steps import fit_offsets, squared_residuals
+from thresher.online._entry_round import fit_offsets, squared_residuals
 from thresher.online.completion import EntriesRounds
 from thresher.selection.criteria import Criterion
 from thresher.selection.family import RoundsFamily
 from thresher.selection.noise_edge import NoiseEdge
 from thresher.solvers.path import Path
-from thresher.solvers.rank_path import RankPath, climb, freedom_of, most_ranks, noise_edge
+from thresher.solvers.rank_path import FactoredPath, climb
 from thresher.summaries.entries import Entries
-
-Floats = NDArray[np.float64]
 
 # Sweeps for one rank at the most, and power iterations for the direction in which a rank is added.
 MOST_SWEEPS, N_POWER = 60, 8
@@ -27,7 +26,7 @@ MOST_HIDDEN = 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class CompletionPath(RankPath):
+class CompletionPath(FactoredPath):
     """Matrices of rank 1, 2, ... with the offsets of rows and columns beside each."""
 
     offsets: tuple[tuple[Floats, Floats], ...]
@@ -45,49 +44,27 @@ class CompletionRanks(RoundsFamily):
 
     offsets: bool = False
     growing: bool = False
-    memorable: ClassVar[bool] = False
+    memorable = False
+    fallback = NoiseEdge()
 
     def path(self, summary: Entries, n_most: int | None = None, criterion: Criterion | None = None) -> CompletionPath:
         """Candidates from rank one until they are not worth their price; up to `n_most` exactly, if given."""
         with one_blas_thread():
             fit = _Alternating(summary, self.offsets)
-            (d1, d2), weight = fit.counts.shape, summary.weight
+            shape = d1, d2 = fit.counts.shape
             n_offsets = (d1 + d2 - 1.0) * self.offsets
-            n = most_ranks(d1, d2, weight - n_offsets) if n_most is None else max(min(n_most, d1, d2), 1)
-            ranks = np.arange(1, n + 1)
-            freedom = freedom_of(ranks, d1, d2) + n_offsets
-            noise = np.full(n, noise_edge(d1, d2))
-            zero = fit.loss()
-            losses = climb(fit.grow, fit.sweep, zero, weight, freedom, noise, n_most is not None, MOST_SWEEPS)
-            found = fit.finished()
-        n = len(losses)
-        return CompletionPath(
-            sizes=ranks[:n],
-            loss=np.array(losses),
-            freedom=freedom[:n],
-            log_models=np.zeros(n),
-            weight=weight,
-            noise=noise[:n],
-            factors=tuple(pair for pair, _ in found),
-            zero=zero,
-            offsets=tuple(offsets for _, offsets in found),
-        )
+            prices = NoiseEdge().prices
+            path = climb(fit.grow, fit.sweep, fit.loss(), summary.weight, shape, prices, n_most, MOST_SWEEPS, n_offsets)
+            factors, offsets = zip(*fit.finished(), strict=True)
+        return CompletionPath(**path, factors=factors, offsets=offsets)
 
     def largest(self, summary: Entries) -> int:
         """The largest rank that there is."""
         return min(summary.shape)
 
-    def fallback(self) -> NoiseEdge:
-        """The criterion that chooses while there is nothing to hold out."""
-        return NoiseEdge()
-
     def new_rounds(self, summary: Entries, size: int) -> EntriesRounds:
         """Rounds at a rank."""
         return EntriesRounds(summary, size, self.offsets, self.growing)
-
-    def loss(self, summary: Entries, coef: Floats) -> float:
-        """Half the mean squared residual of an estimate without offsets."""
-        return summary.loss(coef)
 
     def start(self, rounds: EntriesRounds, path: Path, size: int) -> None:
         """Let rounds go on from a candidate and its offsets, if they have not come as far."""

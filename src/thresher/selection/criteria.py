@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher._utils.tolerances import PERFECT
 from thresher.online.samples import Samples
 from thresher.solvers.path import Path
@@ -14,7 +15,6 @@ from thresher.solvers.path import Path
 if TYPE_CHECKING:
     from thresher.selection.family import Family
 
-Floats = NDArray[np.float64]
 
 # Criteria this close, relatively, count as equal, and the smaller model is chosen.
 TIE = 1e-12
@@ -64,7 +64,6 @@ def smallest_minimiser(sizes: NDArray[np.intp], criterion: Floats, allowance: fl
 class Chooser(ABC):
     """Chooses a size, again and again, while a stream goes on."""
 
-    method: "Method"
     #: Whether it must see the samples themselves.
     needs_rows: ClassVar[bool] = False
 
@@ -94,8 +93,8 @@ class Method(ABC):
         """A new chooser, for a stream whose rounds begin after `n_warmup` samples."""
 
 
-class Criterion(Method):
-    """Minimise n log(RSS / n) + penalty.
+class Criterion(Method, Chooser):
+    """Minimise n log(RSS / n) + penalty, over a new path on the summary whenever it is asked to choose.
 
     A subclass has a `name` and says what candidates cost (`penalty`), linear in their numbers of parameters; that is
     all that a criterion of your own needs.
@@ -117,20 +116,13 @@ class Criterion(Method):
         return Selection(self.name, path.sizes, criterion, None, smallest_minimiser(path.sizes, criterion), n_samples)
 
     def chooser(self, n_warmup: int) -> Chooser:
-        """A chooser that forgets every choice."""
-        return CriterionChooser(self)
-
-
-@dataclass(frozen=True)
-class CriterionChooser(Chooser):
-    """Makes a path on the summary and minimises a criterion over it."""
-
-    method: Criterion
+        """Itself: it keeps nothing from one choice to the next."""
+        return self
 
     def choose(self, family: "Family", summary: Any) -> tuple[Path, Selection]:
         """The choice on a new path."""
-        path = family.path(summary, criterion=self.method)
-        return path, self.method.select(path, summary.n_samples)
+        path = family.path(summary, criterion=self)
+        return path, self.select(path, summary.n_samples)
 
 
 def misfit(path: Path) -> Floats:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_positive_integer
 from thresher.online.samples import Rows, Samples
 from thresher.selection.criteria import Chooser, Method, Selection, smallest_minimiser
 from thresher.selection.family import Family
 from thresher.solvers.path import Path
 
-Floats = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
 
 # Cross-validation is costly: it is repeated when rows have grown by one in so many.
@@ -90,7 +90,6 @@ class CrossValidationChooser(Chooser):
     """Fold summaries, while the size may still change."""
 
     needs_rows = True
-    method: CrossValidation
 
     def __init__(self, method: CrossValidation, n_most: int) -> None:
         self.method = method
@@ -145,7 +144,7 @@ class CrossValidationChooser(Chooser):
         least = LEAST_SHARE * summary.weight
         used = [fold for fold in self.folds if least < fold.weight < summary.weight - least]
         if len(used) < 2:
-            return path, family.fallback().select(path, summary.n_samples)
+            return path, family.fallback.select(path, summary.n_samples)
         errors = np.full((len(used), len(path.sizes)), np.inf)
         for error, fold in zip(errors, used, strict=True):
             without = family.path(summary.subtract(fold), int(path.sizes[-1]))

@@ -1,15 +1,14 @@
 """Choosing a size by an information criterion."""
 
 from dataclasses import dataclass
+from math import log
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher.selection.criteria import Criterion
-
-Floats = NDArray[np.float64]
 
 # How far above the bound for consistency gamma is; see docs/choosing.md for what it makes of finite samples.
 BEYOND = 0.2
@@ -58,7 +57,7 @@ class Ebic(Criterion):
 
     def penalty(self, weight: float, freedom: Floats, log_models: Floats) -> Floats:
         """What each candidate costs in n log(RSS / n)."""
-        log_n = np.log(max(weight, 1.0))
+        log_n = log(max(weight, 1.0))
         gamma = float(self.gamma) if isinstance(self.gamma, Real) else _beyond_consistency(log_n, log_models)
         result: Floats = freedom * log_n + 2.0 * gamma * log_models
         return result

@@ -3,25 +3,20 @@
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from thresher._utils.arrays import Floats
 from thresher.selection.criteria import Criterion
 from thresher.solvers.path import Path
-
-Floats = NDArray[np.float64]
 
 
 class Family(ABC):
     """A kind of model with a size."""
 
+    #: The criterion that chooses while there is nothing to hold out.
+    fallback: ClassVar[Criterion]
+
     @abstractmethod
     def path(self, summary: Any, n_most: int | None = None, criterion: Criterion | None = None) -> Path:
         """Candidates of all sizes worth considering by the criterion; of sizes up to `n_most`, if given."""
-
-    @abstractmethod
-    def fallback(self) -> Criterion:
-        """The criterion that chooses while there is nothing to hold out."""
 
     @abstractmethod
     def loss_elsewhere(self, path: Any, summary: Any) -> Floats:

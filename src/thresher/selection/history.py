@@ -4,10 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
+from thresher._utils.arrays import Floats, Integers
 
 # Summaries of the support are kept at choices this factor apart, back to this share of the samples.
 PARTS_APART, OLDEST_PART = 1.2, 0.125
@@ -40,13 +38,16 @@ class Record:
 
 def note(history: list[Record], summary: Any, size: int, support: Integers, values: Floats) -> None:
     """Add a record of how things stand; only a few recent ones keep a summary, so that memory is O(s^2)."""
-    n = summary.n_samples
-    held = [i for i, record in enumerate(history) if record.part is not None]
-    for i in held:
-        if history[i].n_samples < n * OLDEST_PART:
-            history[i] = replace(history[i], part=None)
-    part = None
-    if len(support) and hasattr(summary, "select") and (not held or n >= PARTS_APART * history[held[-1]].n_samples):
+    n, newest, part = summary.n_samples, 0, None
+    for i in range(len(history) - 1, -1, -1):
+        record = history[i]
+        if record.part is not None:
+            newest = max(newest, record.n_samples)
+            if record.n_samples < n * OLDEST_PART:
+                history[i] = replace(record, part=None)
+        if record.n_samples < n * OLDEST_PART / 2:  # older ones have lost theirs, for choices are no further apart
+            break
+    if len(support) and hasattr(summary, "select") and n >= PARTS_APART * newest:
         part = summary.select(support)
     history.append(Record(n, size, support, values, part))
 

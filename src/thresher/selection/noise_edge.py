@@ -5,11 +5,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher.selection.criteria import Criterion, misfit
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,14 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.online.samples import Samples
 from thresher.online.step_size import StepSize
-from thresher.selection.criteria import Chooser, Selection
+from thresher.selection.criteria import Method, Selection
 from thresher.selection.family import RoundsFamily
 from thresher.selection.history import Record, note
-
-Floats = NDArray[np.float64]
 
 
 class SelectingRounds:
@@ -31,19 +29,28 @@ class SelectingRounds:
         The models to choose from.
     size : int
         The size to begin with.
-    chooser : Chooser or None
-        Who chooses; None keeps the size.
+    method : Method or None
+        How to choose; None keeps the size.
+    n_warmup : int, default=0
+        Samples before the first round.
     parts : int, default=20
         From one choice to the next there is one more sample for every `parts`.
     """
 
     def __init__(
-        self, summary: Any, family: RoundsFamily, size: int, chooser: Chooser | None = None, parts: int = 20
+        self,
+        summary: Any,
+        family: RoundsFamily,
+        size: int,
+        method: Method | None = None,
+        n_warmup: int = 0,
+        parts: int = 20,
     ) -> None:
         self.summary = summary
         self.family = family
         self.size = size
-        self.chooser = chooser
+        self.method = method
+        self.chooser = None if method is None else method.chooser(n_warmup)
         self.parts = parts
         self.inner = family.new_rounds(summary, size)
         self.selection: Selection | None = None
@@ -57,7 +64,7 @@ class SelectingRounds:
             while True:
                 if self._due(n_warmup):
                     self._choose_and_note()
-                if start == stop:
+                if start >= stop:
                     return self
                 end = min(stop, start + self._until_due(n_warmup, round_size)) if stop > start + 1 else stop
                 before = self.inner.n_seen
@@ -122,7 +129,7 @@ class SelectingRounds:
         """The same rounds with columns of zeros appended, at a size that is not smaller; these must not go on."""
         result = copy(self)
         result.summary, result.size = self.summary.grown(n_features), size
-        result.inner = self.inner.widened(result.summary, size)
+        result.inner = self.family.new_rounds(result.summary, size).adopt(self.inner)
         result.chooser = None if self.chooser is None else self.chooser.widened(n_features)
         return result
 
@@ -151,13 +158,12 @@ class SelectingRounds:
         """Go on from other rounds on the same summary; a chooser of another kind looks at the next occasion."""
         self.history, self._next = other.history, other._next
         if self.chooser is not None:
-            same_family = type(self.family) is type(other.family)
-            if same_family and other.chooser is not None and other.chooser.method == self.chooser.method:
+            if other.method == self.method:
                 self.chooser, self.selection = other.chooser, other.selection
             else:
                 self.chooser.check(self.summary)
                 self._next = 1
-            self.size = min(other.size if same_family else 1, self.family.largest(self.summary))
+            self.size = min(other.size, self.family.largest(self.summary))
             self.inner = self.family.new_rounds(self.summary, self.size)
         self.inner.adopt(other.inner)
         return self

@@ -1,24 +1,34 @@
 """Coefficients of matrices, by rank: rounds from each candidate to the next."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher.online.dense import DenseRounds
 from thresher.selection.criteria import Criterion
 from thresher.selection.family import RoundsFamily
 from thresher.selection.noise_edge import NoiseEdge
 from thresher.solvers.path import Path
-from thresher.solvers.rank_path import RowRankPath, climb, freedom_of, most_ranks, noise_edge
+from thresher.solvers.rank_path import FactoredPath, climb
 from thresher.sparsity.rank import Rank
 from thresher.summaries.gram import Gram
 
-Floats = NDArray[np.float64]
-
 # A round of a path, and how many there are for one rank at the most.
 N_STEPS, MOST_ROUNDS = 5, 40
+
+
+@dataclass(frozen=True, eq=False)
+class SensingPath(FactoredPath):
+    """Matrices of rank 1, 2, ... that predict one number, with the best intercept for each."""
+
+    mean_x: Floats
+    mean_y: float
+    centred: bool
+
+    def intercept(self, size: int) -> float:
+        """The intercept; zero if there is none."""
+        return self.mean_y - float(self.mean_x @ self.coef(size).reshape(-1)) if self.centred else 0.0
 
 
 @dataclass(frozen=True)
@@ -31,15 +41,12 @@ class SensingRanks(RoundsFamily):
 
     shape: tuple[int, int]
     centred: bool = True
-    memorable: ClassVar[bool] = False
+    memorable = False
+    fallback = NoiseEdge()
 
-    def path(self, summary: Gram, n_most: int | None = None, criterion: Criterion | None = None) -> RowRankPath:
+    def path(self, summary: Gram, n_most: int | None = None, criterion: Criterion | None = None) -> SensingPath:
         """Candidates from rank one until they are not worth their price; up to `n_most` exactly, if given."""
-        (d1, d2), weight = self.shape, summary.weight
-        n = most_ranks(d1, d2, weight) if n_most is None else min(n_most, d1, d2)
-        zero = self.loss(summary, np.zeros(d1 * d2))
-        ranks = np.arange(1, n + 1)
-        freedom, noise = freedom_of(ranks, d1, d2), np.full(n, noise_edge(d1, d2))
+        zero = self.loss(summary, np.zeros(self.shape))
         rounds: list[DenseRounds] = []
         found: list[tuple[Floats, Floats]] = []
 
@@ -59,18 +66,11 @@ class SensingRanks(RoundsFamily):
             rounds[0].run_round("auto", N_STEPS)
             return self.loss(summary, rounds[0].coef)
 
-        losses = climb(grow, improve, zero, weight, freedom, noise, n_most is not None, MOST_ROUNDS)
+        path = climb(grow, improve, zero, summary.weight, self.shape, NoiseEdge().prices, n_most, MOST_ROUNDS)
         keep()
-        n = len(losses)
-        return RowRankPath(
-            sizes=ranks[:n],
-            loss=np.array(losses),
-            freedom=freedom[:n],
-            log_models=np.zeros(n),
-            weight=weight,
-            noise=noise[:n],
+        return SensingPath(
+            **path,
             factors=tuple(found),
-            zero=zero,
             mean_x=summary.mean_x,
             mean_y=summary.mean_y,
             centred=self.centred,
@@ -79,10 +79,6 @@ class SensingRanks(RoundsFamily):
     def largest(self, summary: Gram) -> int:
         """The largest rank that there is."""
         return min(self.shape)
-
-    def fallback(self) -> NoiseEdge:
-        """The criterion that chooses while there is nothing to hold out."""
-        return NoiseEdge()
 
     def new_rounds(self, summary: Gram, size: int) -> DenseRounds:
         """Rounds at a rank."""
@@ -100,5 +96,5 @@ class SensingRanks(RoundsFamily):
 
     def loss_elsewhere(self, path: Path, summary: Gram) -> Floats:
         """Half the mean squared error of every candidate on the rows of another summary."""
-        assert isinstance(path, RowRankPath)
-        return np.array([summary.loss(path.coef(r).reshape(-1), float(path.intercept(r))) for r in path.sizes])
+        assert isinstance(path, SensingPath)
+        return np.array([summary.loss(path.coef(r).reshape(-1), path.intercept(r)) for r in path.sizes])

@@ -3,51 +3,37 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher.selection.criteria import Criterion
 from thresher.selection.ebic import Ebic
 from thresher.selection.family import Family
 from thresher.solvers.forward_backward import Penalty
 from thresher.solvers.path import log_choices
 from thresher.solvers.subsets import LONGEST, SubsetPath, Subsets
-from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
 
 # What ends a path where no information criterion chooses: one that is lenient.
 LENIENT = Ebic(gamma=0.25)
 
 
 @dataclass(frozen=True)
-class SubsetFamily(Family):
+class SubsetFamily(Subsets, Family):
     """Linear models by their number of features or groups: ``path`` is forward selection, elimination and swaps."""
 
-    centred: bool = True
-    groups: Groups | None = None
-
-    @property
-    def subsets(self) -> Subsets:
-        """How to look for such models in a summary."""
-        return Subsets(self.centred, self.groups)
+    fallback = Ebic()
 
     def path(self, summary: Gram, n_most: int | None = None, criterion: Criterion | None = None) -> SubsetPath:
         """Candidates of sizes from zero on, until they do not get better; of all sizes up to `n_most`, if given."""
-        subsets, weight = self.subsets, summary.weight
-        n_units = subsets.n_units(summary)
-        n = subsets.most(summary) if n_most is None else min(n_most, n_units)
+        weight, n_units = summary.weight, self.n_units(summary)
+        n = self.most(summary) if n_most is None else min(n_most, n_units)
         log_models = log_choices(n_units, min(n_units, LONGEST if n_most is None else max(n, 1)))[: max(n, 1) + 1]
         method, none = criterion or LENIENT, np.zeros(len(log_models))
         # The penalty is linear in the number of parameters.
         by_size = method.penalty(weight, none, log_models)
         per_parameter = method.penalty(weight, none + 1.0, log_models) - by_size
         penalty = Penalty(float(per_parameter[0]), by_size.tolist())
-        return subsets.path(summary, penalty, n, exhaustive=n_most is not None)
-
-    def fallback(self) -> Ebic:
-        """The criterion that chooses while there is nothing to hold out."""
-        return Ebic()
+        return self.search(summary, penalty, n, exhaustive=n_most is not None)
 
     def loss_elsewhere(self, path: SubsetPath, summary: Gram) -> Floats:
         """Half the mean squared error of every candidate on the rows of another summary."""

@@ -3,18 +3,15 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats, Integers
 from thresher._utils.tolerances import OWN_SHARE, TIE
-from thresher.solvers.forward_backward import Support, Swap
+from thresher.solvers.forward_backward import Basis, Support, Swap
 from thresher.sparsity.groups import Groups
 from thresher.summaries.moments import Moments
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
-
-class GroupBasis:
+class GroupBasis(Basis):
     """Least squares on the groups that were added, in their order: `FeatureBasis` for groups.
 
     Orthonormal combinations W of the members' columns are kept for all d features, and for every group what its columns
@@ -33,7 +30,7 @@ class GroupBasis:
 
     def __init__(self, moments: Moments, groups: Groups, members: Support = ()) -> None:
         self._moments, self._groups, self._by_size = moments, groups, groups.by_size
-        self.order: list[int] = []
+        self.order = []
         self.residual = moments.total
         scale = np.sqrt(moments.squares)
         self._unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
@@ -56,17 +53,19 @@ class GroupBasis:
         """The first `size` members, as a new basis."""
         return self.restarted(tuple(self.order[:size]))
 
-    def freedom(self, units: Support) -> int:
+    def freedom(self, units: Support | None = None) -> int:
         """Parameters of least squares on members: fewer than columns, if these are collinear."""
-        if list(units) == self.order:
+        if units is None:
             return len(self._rows)
         return int(np.sum(self._decomposed(self._columns(units))[0] > self._own_share))
 
-    def best_addition(self) -> tuple[int, float]:
-        """The group that lowers the residual sum of squares most, and by how much; -1 if there is none."""
+    def add_best(self) -> bool:
+        """Add the group that lowers the residual sum of squares most; False if there is none."""
         gains = self._gains()
         top = float(gains.max())
-        return (int(np.argmax(gains >= top * (1.0 - TIE))), top) if top > 0.0 else (-1, 0.0)
+        if top > 0.0:
+            self.add(int(np.argmax(gains >= top * (1.0 - TIE))))
+        return top > 0.0
 
     def _gains(self) -> Floats:
         """How much each group would lower the residual sum of squares."""

@@ -3,15 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from thresher._utils.arrays import Floats, Integers
 from thresher._utils.tolerances import OWN_SHARE
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
-
 
 # Pivots below this are rounding. The search keeps a wider margin, in the order in which features enter; what it accepts
 # is solved here, whatever the order.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-Floats = NDArray[np.float64]
+from thresher._utils.arrays import Floats
 
 
 @lru_cache(maxsize=8)

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher._utils.tolerances import PERFECT
-from thresher.selection.noise_edge import NoiseEdge
 from thresher.solvers.path import Path
-
-Floats = NDArray[np.float64]
 
 # A rank is considered if its parameters are at most this share of the observations.
 LARGEST_SHARE = 0.75
@@ -18,31 +17,40 @@ LARGEST_SHARE = 0.75
 PATIENCE = 3
 # A candidate is good enough when a further round lowers n log(RSS) by less than this share of the price of a rank.
 ENOUGH = 0.01
-PRICE = NoiseEdge()
 
 
 @dataclass(frozen=True, eq=False)
 class RankPath(Path):
-    """Matrices of rank 1, 2, ..., each as a product of two factors.
+    """Matrices of rank 1, 2, ...
 
     Attributes
     ----------
     noise : ndarray
         What a rank gains on average, at most, from noise of variance one.
-    factors : tuple of pairs of ndarray
-        d1 x r and r x d2.
     zero : float
         The loss of the zero matrix.
     """
 
     noise: Floats
-    factors: tuple[tuple[Floats, Floats], ...]
     zero: float
 
     @property
     def null(self) -> float:
         """The loss of the zero matrix."""
         return self.zero
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredPath(RankPath):
+    """Matrices of rank 1, 2, ..., each as a product of two factors.
+
+    Attributes
+    ----------
+    factors : tuple of pairs of ndarray
+        d1 x r and r x d2.
+    """
+
+    factors: tuple[tuple[Floats, Floats], ...]
 
     def coef(self, size: int) -> Floats:
         """The candidate of this rank, d1 x d2."""
@@ -51,24 +59,9 @@ class RankPath(Path):
         return product
 
 
-@dataclass(frozen=True, eq=False)
-class RowRankPath(RankPath):
-    """Matrices that predict from rows, with the best intercept for each."""
-
-    mean_x: Floats
-    mean_y: Floats | float
-    centred: bool
-
-    def intercept(self, size: int) -> Floats | float:
-        """The intercept of each response; zero if there is none."""
-        coef = self.coef(size)
-        along = self.mean_x @ coef if np.ndim(self.mean_y) else self.mean_x @ coef.reshape(-1)
-        return self.mean_y - along if self.centred else np.zeros_like(self.mean_y)
-
-
-def freedom_of(ranks: NDArray[np.intp], d1: int, d2: int) -> Floats:
+def freedom_of(ranks: NDArray[Any], d1: Any, d2: int) -> Floats:
     """Parameters of a d1 x d2 matrix of each rank."""
-    result: Floats = ranks * (d1 + d2 - ranks.astype(np.float64))
+    result: Floats = ranks * (d1 + d2 - np.asarray(ranks, np.float64))
     return result
 
 
@@ -88,18 +81,25 @@ def climb(
     improve: Callable[[], float],
     zero: float,
     weight: float,
-    freedom: Floats,
-    noise: Floats,
-    patient: bool,
+    shape: tuple[int, int],
+    prices_of: Callable[[float, Floats, Floats], Floats],
+    n_most: int | None,
     most_rounds: int,
-) -> list[float]:
-    """The losses of candidates of rank 1, 2, ..., each found from the one before.
+    n_others: float = 0.0,
+) -> dict[str, Any]:
+    """Sizes, losses, prices and so on of candidates of rank 1, 2, ..., each found from the one before.
 
-    `grow` makes room for one more rank and `improve` goes one round and returns the loss. A candidate is left when
-    what a round gains could not change a choice. A path that is not `patient` ends when further ranks are not worth
-    their price, or nothing is left to explain.
+    `zero` is the loss of none of them, `shape` that of the matrices, and there are `n_others` parameters besides.
+    `grow` makes room for one more rank and `improve` goes one round and returns the loss. `prices_of` tells, from the
+    weight, the parameters and the noise of each rank, what it must lower n log(RSS) by. A candidate is left when what
+    a round gains could not change a choice. A path ends at rank `n_most`; without that, when further ranks are not
+    worth their price, or nothing is left to explain.
     """
-    prices = PRICE.prices(weight, freedom, noise)
+    d1, d2 = shape
+    n = most_ranks(d1, d2, weight - n_others) if n_most is None else max(min(n_most, d1, d2), 1)
+    ranks = np.arange(1, n + 1)
+    freedom, noise = freedom_of(ranks, d1, d2) + n_others, np.full(n, noise_edge(d1, d2))
+    prices = prices_of(weight, freedom, noise)
     losses: list[float] = []
     last, value, best, n_best = zero, 0.0, np.inf, 0
     least = max(PERFECT * zero, np.finfo(np.float64).tiny)
@@ -115,6 +115,15 @@ def climb(
         criterion = weight * np.log(max(last, least)) + value
         if criterion < best:
             best, n_best = criterion, rank
-        if not patient and (last <= least or rank >= n_best + PATIENCE):
+        if n_most is None and (last <= least or rank >= n_best + PATIENCE):
             break
-    return losses
+    n = len(losses)
+    return {
+        "sizes": ranks[:n],
+        "loss": np.array(losses),
+        "freedom": freedom[:n],
+        "log_models": np.zeros(n),
+        "weight": weight,
+        "noise": noise[:n],
+        "zero": zero,
+    }

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from math import comb, log
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from thresher._utils.arrays import Floats
+
 Support = frozenset[int]
 
 # A residual sum of squares below this share of that of no features is zero.
@@ -34,13 +34,13 @@ def estimate(X: Floats, y: Floats, centred: bool = True, block: int = 128) -> tu
 def selection_counts(n_rows: int, block: int) -> Iterator[int]:
     """The row counts at which the support is chosen, with a fold after every `block` rows.
 
-    At the first fold with 5 % more rows, and at the latest when there are 20 % more.
+    At the first fold with 5 % more rows, and at the latest when there are 10 % more, in the first block 20 %.
     """
     n = 1
     while n <= n_rows:
         yield n
         wanted = n + -(-n // 20)
-        n = min(-(-wanted // block) * block, n + 1 + n // 5)
+        n = min(-(-wanted // block) * block, n + 1 + n // (5 if n < block else 10))
 
 
 def least_squares(X: Floats, y: Floats, support: Support, centred: bool) -> tuple[Floats, float]:

@@ -2,22 +2,20 @@
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats, Integers
 from thresher._utils.threads import FEW_COLUMNS, one_blas_thread
 from thresher.solvers.feature_basis import FeatureBasis
-from thresher.solvers.forward_backward import Basis, Penalty, Search, Support, best_subset
+from thresher.solvers.forward_backward import Basis, Found, Penalty, Search, Support, best_subset
 from thresher.solvers.group_basis import GroupBasis
 from thresher.solvers.least_squares import LinearFit, least_squares
 from thresher.solvers.path import Path, log_choices
 from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 from thresher.summaries.moments import Moments
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 # Searches do not go further than this unless asked to.
 LONGEST = 1000
@@ -32,14 +30,14 @@ def few_threads(n_features: int) -> AbstractContextManager[None]:
 class SubsetPath(Path):
     """The best support of each size that was found, with least squares on each: valid until the summary changes."""
 
-    units: tuple[Support, ...]  # features or groups
+    found: list[Found]  # supports by size, of features or groups
     summary: Gram
     subsets: "Subsets"
     best: LinearFit  # of the size with the least criterion, without an intercept
 
     def support(self, size: int) -> Integers:
         """The columns of the model of this size, ascending."""
-        return self.subsets.columns(self.units[size])
+        return self.subsets.columns(self.found[size].units)
 
     def fit(self, size: int) -> LinearFit:
         """Least squares on the support of this size."""
@@ -88,23 +86,23 @@ class Subsets:
     def most(self, summary: Gram) -> int:
         """The largest size worth considering: with more, noise explains as much as it likes."""
         n_units, n = self.n_units(summary), summary.weight
-        room = int((n - 1.0 - self.centred) / (np.log(max(n_units, 3)) * max(np.log(np.log(max(n, 3.0))), 1.0)))
+        room = int((n - 1.0 - self.centred) / (log(max(n_units, 3)) * max(log(log(max(n, 3.0))), 1.0)))
         return max(min(n_units, room, LONGEST), 0)
 
-    def path(self, summary: Gram, penalty: Penalty, n_most: int, exhaustive: bool = False) -> SubsetPath:
+    def search(self, summary: Gram, penalty: Penalty, n_most: int, exhaustive: bool = False) -> SubsetPath:
         """The best supports found while minimising n log(RSS) + penalty, of sizes up to `n_most`; of all, if asked."""
         moments = summary.moments(self.centred)
         with few_threads(moments.n_features):
             search = Search(self._basis(moments), moments.weight, penalty, n_most, exhaustive)
-            best, found = search.run(), search.found
-        sizes, n = range(len(found)), self.n_units(summary)
+            best = search.run()
+        found, n = search.found, self.n_units(summary)
         return SubsetPath(
             sizes=np.arange(len(found)),
-            loss=np.array([found[size].residual for size in sizes]) / (2.0 * moments.weight),
-            freedom=np.array([found[size].freedom for size in sizes], np.float64),
+            loss=np.array([one.residual for one in found]) / (2.0 * moments.weight),
+            freedom=np.array([one.freedom for one in found], np.float64),
             log_models=log_choices(n, min(n, max(LONGEST, len(found))))[: len(found)],
             weight=moments.weight,
-            units=tuple(found[size].units for size in sizes),
+            found=found,
             summary=summary,
             subsets=self,
             best=LinearFit(self.columns(tuple(best.order)), best.coefficients(), 0.0),

@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher._utils.tolerances import TIE
-
-Floats = NDArray[np.float64]
 
 # The share of the largest magnitude that rounding may add to any.
 ROUNDOFF = 1e-13

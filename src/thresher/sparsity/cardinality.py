@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_positive_integer
 from thresher.sparsity._common import largest, relative_concavity
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Cardinality:
         """
         direction, theta = np.asarray(direction, np.float64), np.asarray(theta, np.float64)
         if not theta.any():
-            return self.project(direction)
+            return Cardinality.project(self, direction)  # whatever else a subclass does to what it keeps
         return np.where(theta != 0.0, direction, 0.0)
 
     def measure(self, theta: ArrayLike) -> int:

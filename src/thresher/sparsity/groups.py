@@ -5,10 +5,9 @@ from copy import copy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_positive_integer
 from thresher.sparsity._common import largest, relative_concavity
-
-Floats = NDArray[np.float64]
 
 
 class Groups:

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_positive_integer
 from thresher.sparsity._common import relative_concavity
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

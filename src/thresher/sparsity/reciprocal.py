@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from thresher._utils.arrays import Floats
 from thresher.sparsity._common import largest
 from thresher.sparsity.cardinality import Cardinality
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,6 @@ class Reciprocal(Cardinality):
         tau = size[~keep].max(initial=0.0)
         share = np.divide(tau, size, out=np.ones_like(size), where=keep & (size > 0.0))
         return np.where(keep, theta * (0.5 + 0.5 * np.sqrt(np.maximum(1.0 - share * share, 0.0))), 0.0)
-
-    def restrict(self, direction: ArrayLike, theta: ArrayLike) -> Floats:
-        """The part of `direction` along which theta can move without leaving the set."""
-        return Cardinality(self.s).restrict(direction, theta)
 
     def concavity(self, s_star: int) -> float:
         """The relative concavity with respect to s*-sparse vectors; infinite for s = s*."""

@@ -1,4 +1,6 @@
-"""Sums of other streams from the sums of these: what merging and subtracting Grams comes down to."""
+"""Sums of other streams from the sums of these: copying, merging and subtracting Grams."""
+
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,20 @@ def check_part(before: NDArray[np.float64], after: NDArray[np.float64], nothing_
             f"Cannot subtract: what would be left of column {int(np.argmax(wrong))} has a negative sum of squares, "
             "or no rows but a positive one, so the other summary is not part of this one."
         )
+
+
+def copied(state: State, scatter: NDArray[np.floating]) -> State:
+    """The same sums in arrays of their own; `scatter`, of zeros, has no room for columns to come."""
+    result, d = copy(state), len(state.sum_x)
+    if state.n_samples > state.n_buffered:
+        scatter[...] = state.scatter[:d, :d]
+    result.scatter = scatter
+    for name in ("buffer_y", "buffer_root", "shift_x", "sum_x", "sum_xx", "cross"):
+        setattr(result, name, getattr(state, name).copy())
+    # The first buffer may be long and nearly empty: what was not written to must not be.
+    result.buffer = np.zeros(state.buffer.shape)
+    result.buffer[: state.n_buffered] = state.buffer[: state.n_buffered]
+    return result
 
 
 def add(ours: State, theirs: State, sign: float) -> None:

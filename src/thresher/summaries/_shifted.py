@@ -13,13 +13,16 @@ into calls. Whoever reads a sum before that adds what is in the buffer (`Sums`).
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-Floats = NDArray[np.float64]
+from thresher._utils.arrays import Floats
+from thresher._utils.memory import require_bytes
+from thresher.summaries._buffer import add_rows
 
 # The shift moves when the mean is further from it than this share of the second moment about it.
 DRIFT_SHARE = 0.1
@@ -47,6 +50,20 @@ class State:
     n_buffered: int = 0  # of which this many wait in the buffer
     started: bool = False  # whether a row has set the shift
 
+    def check(self) -> None:
+        """Raise ValueError if the arrays do not fit together: compiled loops trust them, and files can be forged."""
+        columns = (self.shift_x, self.sum_x, self.sum_xx, self.cross)
+        d, block = len(self.sum_x), len(self.buffer)
+        if (
+            any(array.shape != (d,) for array in columns)
+            or self.buffer.shape != (block, d)
+            or not self.buffer_y.shape == self.buffer_root.shape == (block,)
+            or self.scatter.ndim != 2
+            or min(self.scatter.shape) < d
+            or not 0 <= self.n_buffered <= block
+        ):
+            raise ValueError("The arrays of the summary do not fit together.")
+
 
 class Sums(NamedTuple):
     """The O(d) sums over all rows, folded or not, of some columns."""
@@ -73,7 +90,7 @@ class Sums(NamedTuple):
 
     def centring(self) -> Floats:
         """The u of which u u' is to be subtracted to centre products of columns: symmetric, and nothing overflows."""
-        u: Floats = self.sum_x / np.sqrt(self.weight or 1.0)
+        u: Floats = self.sum_x / sqrt(self.weight or 1.0)
         return u
 
     def squares(self, centred: bool) -> Floats:
@@ -90,7 +107,7 @@ class Sums(NamedTuple):
     def products_y(self, centred: bool) -> Floats:
         """Sum w x y of each column, about the means or about zero."""
         if centred:
-            result: Floats = self.cross - self.sum_y / np.sqrt(self.weight or 1.0) * self.centring()
+            result: Floats = self.cross - self.sum_y / (self.weight or 1.0) * self.sum_x
             return result
         sum_y = self.sum_y + self.weight * self.shift_y
         return self.cross + self.sum_x * self.shift_y + self.shift_x * sum_y
@@ -112,9 +129,21 @@ class Sums(NamedTuple):
         return products
 
 
+def require_room(n_features: int, block: int, storage: np.dtype[Any]) -> None:
+    """Raise MemoryError if there is no room for the co-moments of so many columns, and a buffer of `block` rows."""
+    require_bytes(
+        n_features * n_features * storage.itemsize + 8 * n_features * (block + 8),
+        f"A Gram of {n_features:,} features in {storage}",
+        "Use fewer features."
+        if storage == np.float32
+        else "dtype=numpy.float32 halves it; otherwise use fewer features.",
+    )
+
+
 def new_state(n_features: int, block: int, storage: np.dtype[Any]) -> State:
     """The state of a Gram that has seen nothing."""
     d = n_features
+    require_room(d, block, storage)
     return State(
         scatter=np.zeros((d, d), storage),
         buffer=np.zeros((block, d)),
@@ -161,25 +190,18 @@ def sums(state: State) -> Sums:
     sum_x, sum_xx, cross = state.sum_x, state.sum_xx, state.cross
     if n == 0:
         return Sums(state.weight, state.shift_x, sum_x, sum_xx, cross, state.shift_y, state.sum_y, state.sum_yy)
+    sum_x, sum_xx, cross = sum_x.copy(), sum_xx.copy(), cross.copy()
+    add_rows(buffer, root, v, sum_x, sum_xx, cross)
     return Sums(
         weight=state.weight + float(root @ root),
         shift_x=state.shift_x,
-        sum_x=_combined(root, buffer, sum_x),
-        sum_xx=sum_xx + np.einsum("ij,ij->j", buffer, buffer),
-        cross=_combined(v, buffer, cross),
+        sum_x=sum_x,
+        sum_xx=sum_xx,
+        cross=cross,
         shift_y=state.shift_y,
         sum_y=state.sum_y + float(root @ v),
         sum_yy=state.sum_yy + float(v @ v),
     )
-
-
-def _combined(weights: Floats, rows: Floats, start: Floats) -> Floats:
-    """Start + weights @ rows, by the BLAS that folds.
-
-    NumPy's is another library with threads of its own, which keep a core busy for a while after they are done.
-    """
-    result: Floats = blas.dgemv(1.0, rows.T, weights, beta=1.0, y=start)
-    return result
 
 
 def fold(state: State) -> bool:
@@ -241,6 +263,20 @@ def shifted_columns(state: State, columns: NDArray[np.intp]) -> Floats:
         for row, i in zip(result, columns, strict=True):
             row[i:] += state.scatter[i, i:d]
             row[:i] += state.scatter[:i, i]
+    return result
+
+
+def scatter_product(state: State, vector: Floats) -> Floats:
+    """(sum w z z') vector over all rows; O(s d) for a vector with s nonzeros, if they are few."""
+    d, support = len(vector), np.flatnonzero(vector)
+    if 8 * len(support) < d or state.scatter.shape != (d, d) or state.scatter.dtype != np.float64:
+        product = np.zeros(d)
+        for start in range(0, len(support), STRIPE):
+            some = support[start : start + STRIPE]
+            product += vector[some] @ shifted_columns(state, some)
+        return product
+    buffer = state.buffer[: state.n_buffered]
+    result: Floats = blas.dsymv(1.0, state.scatter.T, vector, lower=1) + (buffer @ vector) @ buffer
     return result
 
 

@@ -5,12 +5,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher._utils.checks import as_real, check_finite, check_positive_integer, check_range, check_weights
+from thresher._utils.arrays import Floats, running_sum
+from thresher._utils.checks import (
+    as_real,
+    check_finite,
+    check_partner,
+    check_positive_integer,
+    check_range,
+    check_weights,
+)
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.memory import require_bytes
 from thresher.io.checkpoint import Saving
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
@@ -59,11 +66,6 @@ class Entries(Saving):
     def shape(self) -> tuple[int, int]:
         """(d1, d2)."""
         return self.counts.shape[0], self.counts.shape[1]
-
-    @property
-    def block_size(self) -> int:
-        """Observations that are folded at once: there is no buffer."""
-        return 1
 
     @property
     def weight(self) -> float:
@@ -148,12 +150,12 @@ class Entries(Saving):
 
     def merge(self, other: "Entries") -> "Entries":
         """The summary of both streams, as a new object."""
-        self._check_partner(other, "merge")
+        check_partner(self, other, "merge", "shape")
         return self._combine(other, 1)
 
     def subtract(self, other: "Entries") -> "Entries":
         """The summary of the observations that are in this one but not in `other`, as a new object."""
-        self._check_partner(other, "subtract")
+        check_partner(self, other, "subtract", "shape")
         result = self._combine(other, -1)
         wrong = result.counts < -1e-9 * np.maximum(self.counts, 1.0)
         if wrong.any() or result.n_samples < 0 or result.sum_squares < -1e-8 * self.sum_squares:
@@ -173,19 +175,8 @@ class Entries(Saving):
         result._total += sign * other._total
         return result
 
-    def _check_partner(self, other: "Entries", verb: str) -> None:
-        if not isinstance(other, Entries):
-            raise TypeError(f"Cannot {verb} a {type(other).__name__} with Entries.")
-        if other.shape != self.shape:
-            raise ValueError(f"Cannot {verb} summaries of different shapes: {self.shape} and {other.shape}.")
-
     def __repr__(self) -> str:
         return f"Entries(shape={self.shape}, n_samples={self.n_samples})"
-
-
-def running_sum(start: float, terms: Floats) -> float:
-    """Start plus the terms one after the other: the same bits however the terms are cut into calls."""
-    return float(np.add.accumulate(np.concatenate([[start], terms]))[-1])
 
 
 def check_entries(

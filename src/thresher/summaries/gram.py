@@ -1,25 +1,21 @@
 """The Gram summary of a stream of rows with one response."""
 
 from collections.abc import Iterator
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from scipy.linalg import blas
 
-from thresher._utils.checks import check_coef, check_features, check_positive_integer, check_rows
+from thresher._utils.arrays import Floats
+from thresher._utils.checks import check_coef, check_features, check_partner, check_positive_integer, check_rows
 from thresher._utils.interrupts import InterruptsDeferred
-from thresher._utils.memory import require_bytes
 from thresher.io.checkpoint import Saving
 from thresher.summaries import _shifted
-from thresher.summaries._combining import add, check_part, make_constant
+from thresher.summaries._combining import add, check_part, copied, make_constant
 from thresher.summaries._shifted import State, Sums
 from thresher.summaries._widening import room_for, widened
 from thresher.summaries.moments import Moments
-
-Floats = NDArray[np.float64]
 
 # What is left of a column is constant if its variance is below this share of what there was.
 CANCELLED_SHARE = 1e-13
@@ -33,17 +29,6 @@ def block_rows(n_features: int, hold_rows: bool = False) -> int:
     if hold_rows:
         return 64
     return min(max((n_features // 8 + 15) // 16 * 16, 128), 256)
-
-
-def _require_room(n_features: int, block: int, storage: np.dtype[Any]) -> None:
-    """Raise MemoryError if there is no room for the co-moments of so many columns, and a buffer of `block` rows."""
-    require_bytes(
-        n_features * n_features * storage.itemsize + 8 * n_features * (block + 8),
-        f"A Gram of {n_features:,} features in {storage}",
-        "Use fewer features."
-        if storage == np.float32
-        else "dtype=numpy.float32 halves it; otherwise use fewer features.",
-    )
 
 
 class Gram(Saving):
@@ -110,7 +95,6 @@ class Gram(Saving):
         # Memory that is allocated but not written to takes no room, so a long first buffer costs what is in it.
         block = max(block_rows(d, hold_rows), d // 2 if hold_rows else 0)
         self._hold_rows = bool(hold_rows)
-        _require_room(d, block, storage)
         self._state = _shifted.new_state(d, block, storage)
 
     # -- what it holds ---------------------------------------------------------------------------------
@@ -254,20 +238,7 @@ class Gram(Saving):
             beta = (sums.sum_y - along_sum) / sums.weight
         else:
             beta = float(sums.shift_x @ theta) + intercept - sums.shift_y
-        return theta, self._scatter_product(theta), along_sum, beta, sums
-
-    def _scatter_product(self, theta: Floats) -> Floats:
-        """(sum w z z') theta over all rows; O(s d) for a vector with few nonzeros."""
-        state, d, support = self._state, len(theta), np.flatnonzero(theta)
-        if 8 * len(support) < d or state.scatter.shape != (d, d) or state.scatter.dtype != np.float64:
-            product = np.zeros(d)
-            for start in range(0, len(support), _shifted.STRIPE):
-                some = support[start : start + _shifted.STRIPE]
-                product += theta[some] @ _shifted.shifted_columns(state, some)
-            return product
-        buffer = state.buffer[: state.n_buffered]
-        result: Floats = blas.dsymv(1.0, state.scatter.T, theta, lower=1) + (buffer @ theta) @ buffer
-        return result
+        return theta, _shifted.scatter_product(self._state, theta), along_sum, beta, sums
 
     @staticmethod
     def _require_weight(sums: Sums) -> None:
@@ -336,16 +307,16 @@ class Gram(Saving):
 
     def copy(self) -> "Gram":
         """An independent copy."""
-        return self._folded_copy(fold=False)
+        return self._copy(self.dtype)
 
     def empty(self) -> "Gram":
         """A summary of the same kind that has seen nothing."""
         return Gram(self.n_features, self.dtype, self._hold_rows)
 
-    def select(self, features: ArrayLike, dtype: DTypeLike | None = None) -> "Gram":
+    def select(self, features: ArrayLike) -> "Gram":
         """The summary of the same rows with only these columns, in this order, as a new object."""
         index = check_features(features, self.n_features)
-        result = Gram(len(index), self.dtype if dtype is None else dtype)
+        result = Gram(len(index), self.dtype)
         ours, new = self._state, result._state
         new.scatter[...], sums = _shifted.block_sums(ours, index)
         np.fill_diagonal(new.scatter, sums.sum_xx)  # float64 whatever the storage
@@ -353,25 +324,20 @@ class Gram(Saving):
         new.weight, new.n_samples, new.started = sums.weight, ours.n_samples, ours.started
         return result
 
-    def widened(self, n_features: int) -> "Gram":
-        """The summary of the same rows with columns of zeros appended, as a new object.
+    def grown(self, n_features: int) -> "Gram":
+        """The summary of the same rows with columns of zeros appended; it takes over the storage of this one.
 
-        Equal to a summary of `n_features` columns that saw these rows with zeros in the columns that are new, to the
-        rounding of sums that are added in another order: blocks are longer where there are more than 1031 columns.
-        """
-        return self.copy().grown(n_features, n_features)
-
-    def grown(self, n_features: int, room: int | None = None) -> "Gram":
-        """The same, but it takes over the storage of this one, which must not go on: for columns that keep appearing.
-
-        O(d) and a copy of the buffer, but for a copy of the co-moments whenever there are an eighth more columns.
+        This one must not go on; `copy` it first if it has to. Equal to a summary of `n_features` columns that saw these
+        rows with zeros in the new columns, to the rounding of sums that are added in another order: blocks are longer
+        where there are more than 1031 columns. O(d) and a copy of the buffer, but for a copy of the co-moments
+        whenever there are an eighth more columns.
         """
         d = check_positive_integer(n_features, "n_features")
         if d < self.n_features:
             raise ValueError(f"Cannot widen a summary of {self.n_features} features to {d}; select() leaves some out.")
-        room = room_for(self._state, d) if room is None else room
+        room = room_for(self._state, d)
         if room > len(self._state.scatter):
-            _require_room(room, self.block_size, self.dtype)
+            _shifted.require_room(room, self.block_size, self.dtype)
         result = Gram.__new__(Gram)
         result._hold_rows = self._hold_rows
         result._state = widened(self._state, d, room, block_rows(d, self._hold_rows))
@@ -385,14 +351,14 @@ class Gram(Saving):
 
     def merge(self, other: "Gram") -> "Gram":
         """The summary of both streams, as a new object."""
-        self._check_partner(other, "merge")
+        check_partner(self, other, "merge", "n_features")
         # About the shift of the heavier one, which is the closer one to the common mean.
         large, small = (self, other) if self.weight >= other.weight else (other, self)
         return large._combine(small, 1.0, np.result_type(self.dtype, other.dtype))
 
     def subtract(self, other: "Gram") -> "Gram":
         """The summary of the rows that are in this one but not in `other`, as a new object."""
-        self._check_partner(other, "subtract")
+        check_partner(self, other, "subtract", "n_features")
         if other.n_samples > self.n_samples or other.weight > self.weight * (1.0 + 1e-12):
             raise ValueError(
                 f"Cannot subtract {other.n_samples} rows of total weight {other.weight:g} from "
@@ -411,34 +377,18 @@ class Gram(Saving):
             make_constant(result._state, np.flatnonzero(cancelled))
         return result
 
-    def _check_partner(self, other: "Gram", verb: str) -> None:
-        if not isinstance(other, Gram):
-            raise TypeError(f"Cannot {verb} a {type(other).__name__} with a Gram.")
-        if other.n_features != self.n_features:
-            raise ValueError(
-                f"Cannot {verb} summaries of different widths: {self.n_features} and {other.n_features} features."
-            )
-
     def _combine(self, other: "Gram", sign: float, dtype: DTypeLike) -> "Gram":
         """This summary plus `sign` times the other, about this one's shift."""
-        result = self._folded_copy(dtype=dtype)
-        add(result._state, other._folded_copy()._state, sign)
+        result, other = self._copy(dtype), other._copy(other.dtype)
+        for one in (result, other):
+            if one._state.n_buffered:
+                one._fold()
+        add(result._state, other._state, sign)
         return result
 
-    def _folded_copy(self, dtype: DTypeLike | None = None, fold: bool = True) -> "Gram":
-        result = Gram(self.n_features, self.dtype if dtype is None else dtype, self._hold_rows)
-        ours, d, scatter = self._state, self.n_features, result._state.scatter
-        if self.n_folded:
-            scatter[...] = ours.scatter[:d, :d]  # without room for columns to come
-        result._state = copy(ours)
-        result._state.scatter = scatter
-        for name in ("buffer_y", "buffer_root", "shift_x", "sum_x", "sum_xx", "cross"):
-            setattr(result._state, name, getattr(ours, name).copy())
-        # The first buffer may be long and nearly empty: what was not written to must not be.
-        result._state.buffer = np.zeros(ours.buffer.shape)
-        result._state.buffer[: ours.n_buffered] = ours.buffer[: ours.n_buffered]
-        if fold and ours.n_buffered:
-            result._fold()
+    def _copy(self, dtype: DTypeLike) -> "Gram":
+        result = Gram(self.n_features, dtype, self._hold_rows)
+        result._state = copied(self._state, result._state.scatter)
         return result
 
     def __repr__(self) -> str:

@@ -4,17 +4,15 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import blas
 from scipy.sparse import issparse
 
-from thresher._utils.checks import check_features, check_positive_integer, check_rows
+from thresher._utils.arrays import Floats
+from thresher._utils.checks import check_partner, check_positive_integer, check_rows
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.io.checkpoint import Saving
-from thresher.summaries._shifted import State, Sums
 from thresher.summaries.gram import Gram
-
-Floats = NDArray[np.float64]
 
 
 class MultiResponse(Saving):
@@ -55,25 +53,6 @@ class MultiResponse(Saving):
         self._joint = Gram(n_features + n_responses)
 
     # -- what it holds ---------------------------------------------------------------------------------
-
-    @property
-    def state(self) -> State:
-        """The live state of the joined Gram, for kernels."""
-        return self._joint.state
-
-    def sums(self) -> Sums:
-        """Weight, shift and first-order sums of the joined rows (x, y)."""
-        return self._joint.sums()
-
-    @property
-    def n_folded(self) -> int:
-        """Rows in the co-moments; the others are still in the buffer."""
-        return self._joint.n_folded
-
-    @property
-    def block_size(self) -> int:
-        """Rows that are folded at once."""
-        return self._joint.block_size
 
     @property
     def n_samples(self) -> int:
@@ -124,10 +103,6 @@ class MultiResponse(Saving):
         """Sum w x y', p x q."""
         return self.moments(centred=False)[1]
 
-    def comoment_y(self) -> Floats:
-        """Sum w (y - mean_y)(y - mean_y)', q x q."""
-        return self._joint.comoment()[self.n_features :, self.n_features :]
-
     # -- the loss --------------------------------------------------------------------------------------
 
     def loss(self, coef: ArrayLike, intercept: ArrayLike | None = 0.0) -> float:
@@ -139,7 +114,7 @@ class MultiResponse(Saving):
     def gradient(self, coef: ArrayLike, intercept: ArrayLike | None = 0.0) -> Floats:
         """The gradient of the loss in the coefficients, p x q, at a fixed intercept (None: the best one)."""
         _, product, along_sum, beta = self._residual_sums(coef, intercept)
-        sums = self.sums()
+        sums = self._joint.sums()
         result = product + np.outer(sums.sum_x, beta) + np.outer(sums.shift_x, along_sum + sums.weight * beta)
         gradient: Floats = result[: self.n_features] / sums.weight
         return gradient
@@ -147,16 +122,6 @@ class MultiResponse(Saving):
     def best_intercept(self, coef: ArrayLike) -> Floats:
         """The intercepts that minimise the loss for these coefficients."""
         return self.mean_y - self.mean_x @ self._check_coef(coef)
-
-    def normal_equations(self, features: ArrayLike, centred: bool = True) -> tuple[Floats, Floats]:
-        """The rows and columns `features` of the (co)moments of x, and of those of x with y.
-
-        Solving them is least squares on these features alone, for all responses.
-        """
-        index = check_features(features, self.n_features)
-        responses = np.arange(self.n_features, self.n_features + self.n_responses)
-        matrix, _ = self._joint.normal_equations(np.concatenate([index, responses]), centred)
-        return matrix[: len(index), : len(index)], matrix[: len(index), len(index) :]
 
     def _residual_sums(self, coef: ArrayLike, intercept: ArrayLike | None) -> tuple[Floats, Floats, Floats, Floats]:
         """W = (coef, -I), (sum z z') W, (sum z)' W and what is constant in the residual W' z + beta.
@@ -166,7 +131,7 @@ class MultiResponse(Saving):
         joined = np.vstack([self._check_coef(coef), -np.eye(self.n_responses)])
         if self.weight == 0.0:
             raise ValueError("The summary is empty: absorb rows with positive weight first.")
-        state, sums = self.state, self.sums()
+        state, sums = self._joint.state, self._joint.sums()
         buffer = state.buffer[: state.n_buffered]
         product = blas.dsymm(1.0, state.scatter.T, joined, lower=1) + buffer.T @ (buffer @ joined)
         along_sum: Floats = sums.sum_x @ joined
@@ -208,16 +173,12 @@ class MultiResponse(Saving):
 
     def blocks(self, X: Any, Y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats | None]]:
         """Cut checked rows where the buffer fills up, each piece joined with its responses."""
-        size = len(self.state.buffer)
+        size = len(self._joint.state.buffer)
         for start in range(0, X.shape[0], size):
             piece = slice(start, start + size)
             rows = X[piece].toarray() if issparse(X) else X[piece]
             joined = np.hstack([rows, Y[piece]])
             yield from self._joint.blocks(joined, np.zeros(len(joined)), None if weights is None else weights[piece])
-
-    def fold_if_full(self) -> bool:
-        """Fold the buffer once it is full. True if the shift moved, so that derived sums must be redone."""
-        return self._joint.fold_if_full()
 
     # -- summaries as values ---------------------------------------------------------------------------
 
@@ -231,25 +192,18 @@ class MultiResponse(Saving):
 
     def merge(self, other: "MultiResponse") -> "MultiResponse":
         """The summary of both streams, as a new object."""
-        self._check_partner(other, "merge")
+        check_partner(self, other, "merge", "n_features", "n_responses")
         return self._with(self._joint.merge(other._joint))
 
     def subtract(self, other: "MultiResponse") -> "MultiResponse":
         """The summary of the rows that are in this one but not in `other`, as a new object."""
-        self._check_partner(other, "subtract")
+        check_partner(self, other, "subtract", "n_features", "n_responses")
         return self._with(self._joint.subtract(other._joint))
 
     def _with(self, joint: Gram) -> "MultiResponse":
         result = MultiResponse.__new__(MultiResponse)
         result.n_features, result.n_responses, result._joint = self.n_features, self.n_responses, joint
         return result
-
-    def _check_partner(self, other: "MultiResponse", verb: str) -> None:
-        if not isinstance(other, MultiResponse):
-            raise TypeError(f"Cannot {verb} a {type(other).__name__} with a MultiResponse.")
-        ours, theirs = (self.n_features, self.n_responses), (other.n_features, other.n_responses)
-        if ours != theirs:
-            raise ValueError(f"Cannot {verb} summaries of different sizes: {ours} and {theirs} features and responses.")
 
     def __repr__(self) -> str:
         return (

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher._utils.checks import LARGEST, check_finite, within
+from thresher._utils.arrays import Floats
+from thresher._utils.checks import LARGEST, check_finite
+from thresher.summaries._buffer import all_within
 
-Floats = NDArray[np.float64]
 Name = Hashable
 
 
@@ -77,7 +78,7 @@ class Columns:
         else:
             result = np.zeros((1, width))
             result[0, layout.places] = values
-        if not within(result, LARGEST[dtype]):
+        if not all_within(result.ravel(), LARGEST[dtype]):
             for name, value in x.items():
                 check_number(name, value, LARGEST[dtype])
         return result, layout.new
@@ -87,7 +88,7 @@ class Columns:
         layout = self._layout_of(names)
         result = np.zeros((len(matrix), max(len(self.names) + len(layout.new), 1)))
         result[:, layout.places] = matrix
-        if not within(result, LARGEST[dtype]):
+        if not all_within(result.ravel(), LARGEST[dtype]):
             for name, column in zip(names, matrix.T, strict=True):
                 check_finite(column, f"Feature {name!r}")
                 check_number(name, column[np.argmax(np.abs(column))], LARGEST[dtype])

@@ -5,12 +5,10 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 from river.utils.dataframe import into_frame, to_numpy
 
+from thresher._utils.arrays import Floats
 from thresher.integrations.river._features import Name, check_number
-
-Floats = NDArray[np.float64]
 
 
 def named_numbers(X: Any, wanted: Collection[Name] | None = None) -> tuple[Any, list[Name], Floats]:

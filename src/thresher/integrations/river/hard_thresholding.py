@@ -81,19 +81,7 @@ class OnlineHardThresholding(RiverRegressor):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.dtype = dtype
-        self._wrap(
-            online_hard_thresholding.OnlineHardThresholding(
-                sparsity,
-                n_steps=n_steps,
-                step_size=step_size,
-                n_warmup=n_warmup,
-                round_size=round_size,
-                rule=rule,
-                fit_intercept=fit_intercept,
-                standardize=standardize,
-                dtype=dtype,
-            )
-        )
+        self._wrap(online_hard_thresholding.OnlineHardThresholding)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

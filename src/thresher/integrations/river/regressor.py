@@ -5,28 +5,26 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from river import base
 from river.utils.dataframe import to_native_series
 
+from thresher._utils.arrays import Floats
 from thresher._utils.checks import LARGEST, check_finite, check_range, check_rows, check_weights
 from thresher.integrations.river._features import Columns, Name, check_number
 from thresher.integrations.river._frames import named_numbers
 from thresher.online.samples import Rows
 
-Floats = NDArray[np.float64]
-
 
 class RiverRegressor(base.MiniBatchRegressor):
     """A sparse linear model of thresher's behind river's interface.
 
-    A subclass stores its parameters and hands the estimator to ``_wrap``.
+    A subclass stores its parameters and says whose they are (``_wrap``).
     """
 
     dtype: str
 
-    def _wrap(self, model: Any) -> None:
-        self._model = model
+    def _wrap(self, kind: type) -> None:
+        self._model = kind(**{name: getattr(self, name) for name in self._get_params()})
         self._columns = Columns()
         self._y_name: str | None = None
         self._shown: Floats | None = None  # the coefficients of which _weights are the nonzero ones

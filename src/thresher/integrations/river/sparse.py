@@ -74,9 +74,7 @@ class SparseRegressor(RiverRegressor):
         self.selection = selection
         self.fit_intercept = fit_intercept
         self.dtype = dtype
-        self._wrap(
-            sparse_regressor.SparseRegressor(sparsity, selection=selection, fit_intercept=fit_intercept, dtype=dtype)
-        )
+        self._wrap(sparse_regressor.SparseRegressor)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -1,18 +1,18 @@
 """Rows of an Arrow file (also known as Feather, version 2) or of a saved Arrow stream."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from thresher.io.sources.table_file import Kinds, TableFile
+from thresher.io.sources.table_file import StoredFile
 
 # An Arrow file begins with this; a stream does not.
 MAGIC = b"ARROW1"
 
 
-class ArrowFile(TableFile):
+class ArrowFile(StoredFile):
     """Record batches as they were written, of the columns that are asked for."""
 
     def __init__(self, source: Path, name: str) -> None:
@@ -32,20 +32,7 @@ class ArrowFile(TableFile):
         source = pa.OSFile(str(self._source))
         return (pa.ipc.open_file if self._is_file else pa.ipc.open_stream)(source, options=options)
 
-    def sample(self, texts: Sequence[str] = ()) -> Any:
-        """The first record batch."""
-        for table in self._tables(None):
-            if table.num_rows:
-                return table
-        raise self.no_rows("has no rows.")
-
-    def tables(self, kinds: Kinds) -> Iterator[Any]:
-        """All rows, one record batch at a time."""
-        for table in self._tables(list(kinds)):
-            yield table.select(list(kinds))
-
-    def _tables(self, columns: list[str] | None) -> Iterator[Any]:
-        n_read = 0
+    def _tables(self, columns: list[str]) -> Iterator[Any]:
         try:
             with self._open(columns) as reader:
                 batches = (
@@ -53,6 +40,5 @@ class ArrowFile(TableFile):
                 )
                 for batch in batches:
                     yield pa.Table.from_batches([batch])
-                    n_read += batch.num_rows
         except (pa.ArrowInvalid, OSError) as error:
-            raise self.error(f"cannot be read ({error}); fetch or write it again.", n_read + 1) from error
+            raise self.error(f"cannot be read ({error}); fetch or write it again.", self._n_read + 1) from error

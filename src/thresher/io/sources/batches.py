@@ -2,19 +2,17 @@
 
 import hashlib
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
+from thresher.io.sources.choices import Policy
 from thresher.io.sources.columns import Columns, Rows
 from thresher.io.sources.source import Source
 from thresher.io.sources.source_error import ChangedSourceError
 from thresher.io.sources.table_file import TableFile
-
-Floats = NDArray[np.float64]
-Policy = Literal["error", "skip", "mean"]
-POLICIES: tuple[Policy, ...] = ("error", "skip", "mean")
 
 # Rows at a time: enough to make calls cheap, few enough for columns to become rows in the cache.
 MOST_ROWS = 4096

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from thresher._utils.arrays import Floats
 from thresher._utils.checks import LARGEST
 from thresher.io.sources.source import Source
 from thresher.io.sources.source_error import SourceError
 from thresher.io.sources.table_file import REMEDY, Kinds, TableFile, is_number
-
-Floats = NDArray[np.float64]
 
 # A column with more different texts than this is more likely a name or a comment.
 MOST_LEVELS = 200

@@ -2,8 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from thresher.io.sources.lines import Lines
+from thresher.io.sources.lines import LineFile, Lines
 from thresher.io.sources.source_error import SourceError
-from thresher.io.sources.table_file import REMEDY, TYPES, Kinds, TableFile, is_number
+from thresher.io.sources.table_file import REMEDY, TYPES, Kinds, is_number
 
 # pyarrow parses pieces of this size side by side.
 PIECE = 1 << 20
@@ -21,7 +20,7 @@ PIECE = 1 << 20
 HEADER = 1 << 14
 
 
-class CsvFile(TableFile):
+class CsvFile(LineFile):
     """Lines of fields, the first line with names unless told otherwise; one row per line.
 
     Parameters
@@ -35,22 +34,15 @@ class CsvFile(TableFile):
         As for `Lines`.
     """
 
+    _blank = b"\r\n"
+
     def __init__(
         self, source: Path | IO[bytes], name: str, delimiter: str = ",", header: bool = True, follow: bool = False
     ) -> None:
-        self.name = name
-        self._source = source
+        super().__init__(source, name, follow)
         self._delimiter = delimiter
         self._header = header
-        self._lines = Lines(source, name, follow=follow)
-        self._blocks: Iterator[bytes] | None = None
-        self._first = b""
         self._columns: list[str] = []
-
-    @property
-    def fraction(self) -> float | None:
-        """How much was read so far."""
-        return self._lines.fraction
 
     @property
     def columns(self) -> list[str]:
@@ -62,7 +54,6 @@ class CsvFile(TableFile):
         return self._columns
 
     def _open(self) -> None:
-        """Read the first block, once; a pipe cannot be read twice."""
         if self._blocks is None:
             self._blocks = iter(self._lines)
             self._first = self._read_header(next(self._blocks, b""))
@@ -95,17 +86,6 @@ class CsvFile(TableFile):
             if not self._first:
                 raise self.no_rows("has no rows.")
         return self._parse(self._first, 0, texts=texts)
-
-    def tables(self, kinds: Kinds) -> Iterator[Any]:
-        """All rows, block by block."""
-        self._open()
-        n_rows, blocks = 0, self._blocks or iter(())
-        first, self._first, self._blocks = self._first, b"", None
-        for block in chain([first], blocks):
-            if block.strip(b"\r\n"):
-                table = self._parse(block, n_rows, kinds)
-                n_rows += table.num_rows
-                yield table
 
     def _parse(self, block: bytes, n_before: int, kinds: Kinds | None = None, texts: Sequence[str] = ()) -> Any:
         types = {name: TYPES[kind] for name, kind in (kinds or dict.fromkeys(texts, "text")).items()}

@@ -1,69 +1,48 @@
 """Rows of a file of JSON objects, one per line, a compressed one, or a pipe."""
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import chain
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.json
 
-from thresher.io.sources.lines import Lines
+from thresher.io.sources.lines import LineFile
 from thresher.io.sources.source_error import SourceError
-from thresher.io.sources.table_file import REMEDY, TYPES, Kinds, TableFile
+from thresher.io.sources.table_file import REMEDY, TYPES, Kinds
 
 # What a value may be instead of what was expected.
 FOUND = {"number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
 NO_OBJECT = re.compile(rb"^[ \t]*[^{ \t\r\n]", re.MULTILINE)
 
 
-class JsonFile(TableFile):
+class JsonFile(LineFile):
     """Lines with one object each; its columns are the fields in the first block. What a line lacks is missing.
 
     Parameters are those of `CsvFile`.
     """
 
     loose = True
-
-    def __init__(self, source: Path | IO[bytes], name: str, follow: bool = False) -> None:
-        self.name = name
-        self._lines = Lines(source, name, follow=follow)
-        self._blocks: Iterator[bytes] | None = None
-        self._first = b""
-        self._sample: Any = None
-
-    @property
-    def fraction(self) -> float | None:
-        """How much was read so far."""
-        return self._lines.fraction
+    _sample: Any = None
 
     @property
     def columns(self) -> list[str]:
         """Names of the fields in the first block."""
         return self.check_names(list(self.sample().column_names))
 
-    def sample(self, texts: Sequence[str] = ()) -> Any:
-        """The first block, with the types that its fields seem to have; `texts` stay as they are."""
+    def _open(self) -> None:
         if self._blocks is None:
             self._blocks = iter(self._lines)
             self._first = next((block for block in self._blocks if block.strip()), b"")
             if not self._first:
                 raise self.no_rows("is empty.")
+
+    def sample(self, texts: Sequence[str] = ()) -> Any:
+        """The first block, with the types that its fields seem to have; `texts` stay as they are."""
+        self._open()
         if self._sample is None or texts:
             self._sample = self._parse(self._first, 0, dict.fromkeys(texts, "text"), everything=True)
         return self._sample
-
-    def tables(self, kinds: Kinds) -> Iterator[Any]:
-        """All rows, block by block."""
-        self.sample()
-        n_rows, blocks = 0, self._blocks or iter(())
-        first, self._first, self._blocks, self._sample = self._first, b"", None, None
-        for block in chain([first], blocks):
-            if block.strip():
-                table = self._parse(block, n_rows, kinds).select(list(kinds))
-                n_rows += table.num_rows
-                yield table
 
     def _parse(self, block: bytes, n_before: int, kinds: Kinds, everything: bool = False) -> Any:
         self._check_objects(block, n_before)

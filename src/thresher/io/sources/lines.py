@@ -4,11 +4,14 @@ import gzip
 import os
 import time
 import zlib
+from abc import abstractmethod
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, ClassVar
 
 from thresher.io.sources.source_error import SourceError
+from thresher.io.sources.table_file import Kinds, TableFile
 
 BLOCK_SIZE = 1 << 23
 
@@ -109,3 +112,40 @@ class Lines:
     def _check_length(self, raw: IO[bytes]) -> None:
         if os.fstat(raw.fileno()).st_size < raw.tell():
             raise SourceError(f"{self._name} became shorter while it was followed; start again on the new file.")
+
+
+class LineFile(TableFile):
+    """A file with a row on each line, parsed block by block (`_parse`) from the first, which `_open` reads, on."""
+
+    # What blocks without rows consist of; None stands for white space.
+    _blank: ClassVar[bytes | None] = None
+
+    def __init__(self, source: Path | IO[bytes], name: str, follow: bool = False) -> None:
+        self.name, self._source = name, source
+        self._lines = Lines(source, name, follow=follow)
+        self._blocks: Iterator[bytes] | None = None
+        self._first = b""
+
+    @property
+    def fraction(self) -> float | None:
+        """How much was read so far."""
+        return self._lines.fraction
+
+    def tables(self, kinds: Kinds) -> Iterator[Any]:
+        """All rows, block by block."""
+        self._open()
+        n_rows, blocks = 0, self._blocks or iter(())
+        first, self._first, self._blocks = self._first, b"", None
+        for block in chain([first], blocks):
+            if block.strip(self._blank):
+                table = self._parse(block, n_rows, kinds).select(list(kinds))
+                n_rows += table.num_rows
+                yield table
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Read the first block, once; a pipe cannot be read twice."""
+
+    @abstractmethod
+    def _parse(self, block: bytes, n_before: int, kinds: Kinds) -> Any:
+        """The rows of a block as an Arrow table, with these columns at least; there are `n_before` before them."""

@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -10,12 +10,12 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
-from thresher.io.sources.table_file import Kinds, TableFile
+from thresher.io.sources.table_file import StoredFile
 
 ROWS = 4096
 
 
-class NumpyFile(TableFile):
+class NumpyFile(StoredFile):
     """A matrix in .npy, with columns "0", "1", ... or those of a structured array; or X and y in .npz.
 
     In .npz, X is the matrix, y a vector that becomes the column "y", and sample_weight another, if it is there.
@@ -69,24 +69,12 @@ class NumpyFile(TableFile):
             return [part]
         return list(dtype.names) if dtype.names else [str(j) for j in range(shape[1])]
 
-    def sample(self, texts: Sequence[str] = ()) -> Any:
-        """The first rows."""
-        for table in self._tables(self._columns):
-            return table
-        raise self.no_rows("has no rows.")
-
-    def tables(self, kinds: Kinds) -> Iterator[Any]:
-        """All rows, some at a time."""
-        for table in self._tables(list(kinds)):
-            self._n_read += table.num_rows
-            yield table
-
-    def _tables(self, wanted: list[str]) -> Iterator[Any]:
+    def _tables(self, columns: list[str]) -> Iterator[Any]:
         with ExitStack() as stack:
             parts = self._open(stack)
             for start in range(0, self.n_rows or 0, ROWS):
                 n = min(ROWS, (self.n_rows or 0) - start)
-                columns = {}
+                found = {}
                 for part, (file, dtype, shape) in parts.items():
                     row = (n, *shape[1:])
                     size = dtype.itemsize * int(np.prod(row))
@@ -98,7 +86,7 @@ class NumpyFile(TableFile):
                         raise self.error("the file ends here; fetch or write it again.", start + 1)
                     values = np.frombuffer(content, dtype).reshape(row)
                     for j, name in enumerate(self._names(part, (file, dtype, shape))):
-                        if name in wanted:
+                        if name in columns:
                             one = values if part != "X" else values[name] if dtype.names else values[:, j]
-                            columns[name] = pa.array(np.ascontiguousarray(one, np.float64))
-                yield pa.table({name: columns[name] for name in wanted})
+                            found[name] = pa.array(np.ascontiguousarray(one, np.float64))
+                yield pa.table(found)

@@ -1,20 +1,20 @@
 """Rows of a Parquet file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thresher.io.sources.table_file import Kinds, TableFile
+from thresher.io.sources.table_file import StoredFile
 
 ROWS = 16384
 # Columns are read through buffers of this size, so that a file may be one single row group.
 BUFFER = 1 << 16
 
 
-class ParquetFile(TableFile):
+class ParquetFile(StoredFile):
     """Columns that are asked for, and no others, some rows at a time."""
 
     def __init__(self, source: Path, name: str) -> None:
@@ -27,20 +27,7 @@ class ParquetFile(TableFile):
         except (pa.ArrowInvalid, OSError) as error:
             raise self.error("is not a whole Parquet file; fetch or write it again.") from error
 
-    def sample(self, texts: Sequence[str] = ()) -> Any:
-        """The first rows."""
-        table = next(self._tables(None), None)
-        if table is None:
-            raise self.no_rows("has no rows.")
-        return table
-
-    def tables(self, kinds: Kinds) -> Iterator[Any]:
-        """All rows, some at a time."""
-        for table in self._tables(list(kinds)):
-            self._n_read += table.num_rows
-            yield table.select(list(kinds))
-
-    def _tables(self, columns: list[str] | None) -> Iterator[Any]:
+    def _tables(self, columns: list[str]) -> Iterator[Any]:
         try:
             with pq.ParquetFile(self._source, buffer_size=BUFFER, pre_buffer=False) as file:
                 for batch in file.iter_batches(ROWS, columns=columns):

@@ -8,24 +8,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from thresher.io.sources.choices import FORMATS, SUFFIXES
 from thresher.io.sources.source_error import NoRowsError, SourceError
 from thresher.io.sources.table_file import Kinds, TableFile
 
-SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".npy": "numpy",
-    ".npz": "numpy",
-}
-FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 TEXTUAL = ("csv", "tsv", "jsonl")
 
 

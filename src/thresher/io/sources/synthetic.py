@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from thresher._utils.arrays import Floats
 
 
 class SparseLinearStream:

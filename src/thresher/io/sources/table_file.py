@@ -74,6 +74,27 @@ class TableFile(ABC):
         return names
 
 
+class StoredFile(TableFile):
+    """A file that is read some columns at a time (`_tables`), as often as needed."""
+
+    def sample(self, texts: Sequence[str] = ()) -> Any:
+        """The first rows."""
+        for table in self._tables(self._columns):
+            if table.num_rows:
+                return table
+        raise self.no_rows("has no rows.")
+
+    def tables(self, kinds: Kinds) -> Iterator[Any]:
+        """All rows, some at a time."""
+        for table in self._tables(list(kinds)):
+            self._n_read += table.num_rows
+            yield table.select(list(kinds))
+
+    @abstractmethod
+    def _tables(self, columns: list[str]) -> Iterator[Any]:
+        """All rows of these columns, from the first on, in any order of columns."""
+
+
 def is_number(text: str) -> bool:
     """Whether a text reads as a number."""
     try:
