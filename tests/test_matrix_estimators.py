@@ -180,7 +180,7 @@ def test_every_row_leaves_the_iterate_of_algorithm_1(
     rng = np.random.default_rng(seed)
     p, labels = shape[0] * shape[1], np.arange(shape[0] * shape[1]) // shape[1]
     standardized = standardized and kind != "sensing"
-    t0 += 3 * standardized  # on one row, or two about their mean, all features pull alike: ties
+    t0 += 3 * standardized  # on one row, or two about their mean, all features pull equally: ties
     n, size = t0 + 80, min(size, shape[0]) if kind == "groups" else min(size, *shape)
     X = rng.standard_normal((n, p)) * np.exp(0.5 * rng.standard_normal(p)) + rng.standard_normal(p)
     Y = X @ rng.standard_normal((p, 1)) + 2.0 + rng.standard_normal((n, 1))

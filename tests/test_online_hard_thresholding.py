@@ -123,7 +123,7 @@ def test_every_row_leaves_the_iterate_of_algorithm_1(
 ):
     rng = np.random.default_rng(seed)
     if standardized:
-        t0 += 3  # on one row, or two about their mean, all columns pull alike: ties, which rounding would break here
+        t0 += 3  # on one row, or two about their mean, all columns pull equally: ties that rounding breaks
     n = t0 + 100
     X = design(rng, kind, n, d) + rng.standard_normal(d)
     y = X[:, : min(3, d)].sum(axis=1) + 2.0 + rng.standard_normal(n)

@@ -120,6 +120,7 @@ class LowRankRegressor(MatrixRows, RankedRounds, OnlineRows):
         "fit_intercept": ["boolean"],
     }
     _summary_type = Gram
+    summary_: Gram
 
     def __init__(
         self,

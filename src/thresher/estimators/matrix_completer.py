@@ -142,6 +142,7 @@ class MatrixCompleter(RankedRounds):
         "round_size": [Interval(Integral, 1, None, closed="left"), None],
     }
     _summary_type = Entries
+    summary_: Entries
     _ids: dict[str, IdMap]
 
     def __init__(

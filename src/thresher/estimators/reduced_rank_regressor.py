@@ -132,6 +132,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {**Ranked._parameter_constraints, "fit_intercept": ["boolean"]}
     _summary_type = MultiResponse
+    summary_: MultiResponse
     _one_response: bool
     _solved: _Problem
     _chooser: Chooser | None

@@ -8,7 +8,7 @@ import numpy as np
 
 from libc.math cimport INFINITY, fabs, sqrt
 
-from thresher.online._certificate cimport LOADED, QUIET, TOO_MANY, Certificate, Found
+from thresher.online._certificate cimport QUIET, TOO_MANY, Certificate, Found
 from thresher.online._factor cimport Factor
 from thresher.online._leap cimport leap
 from thresher.online._running cimport RunningSums

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher._utils.arrays import Floats
+from thresher._utils.arrays import Floats, Integers
 from thresher._utils.tolerances import PERFECT
 from thresher.solvers.path import Path
 
@@ -59,6 +59,18 @@ class FactoredPath(RankPath):
         return product
 
 
+class RankFields(TypedDict):
+    """What `climb` finds of the fields of a path."""
+
+    sizes: Integers
+    loss: Floats
+    freedom: Floats
+    log_models: Floats
+    weight: float
+    noise: Floats
+    zero: float
+
+
 def freedom_of(ranks: NDArray[Any], d1: Any, d2: int) -> Floats:
     """Parameters of a d1 x d2 matrix of each rank."""
     result: Floats = ranks * (d1 + d2 - np.asarray(ranks, np.float64))
@@ -86,7 +98,7 @@ def climb(
     n_most: int | None,
     most_rounds: int,
     n_others: float = 0.0,
-) -> dict[str, Any]:
+) -> RankFields:
     """Sizes, losses, prices and so on of candidates of rank 1, 2, ..., each found from the one before.
 
     `zero` is the loss of none of them, `shape` that of the matrices, and there are `n_others` parameters besides.

@@ -343,12 +343,6 @@ class Gram(Saving):
         result._state = widened(self._state, d, room, block_rows(d, self._hold_rows))
         return result
 
-    def trim(self) -> None:
-        """Release the room for columns to come: BLAS called by address takes the matrix as it is."""
-        d, state = self.n_features, self._state
-        if len(state.scatter) > d:
-            state.scatter = state.scatter[:d, :d].copy()
-
     def merge(self, other: "Gram") -> "Gram":
         """The summary of both streams, as a new object."""
         check_partner(self, other, "merge", "n_features")
