@@ -212,9 +212,9 @@ def test_a_search_does_not_depend_on_what_is_folded():
 def test_a_free_search_keeps_all_that_is_not_collinear_and_a_dear_one_nothing():
     X, y = rows(10, "duplicated", 200, 8)
     summary = Gram(8).absorb(X, y)
-    free = Subsets().search(summary, Penalty(0.0, [0.0] * 9), 8)
+    free = Subsets().search(summary, Penalty(0.0, np.zeros(9)), 8)
     assert np.linalg.matrix_rank(X - X.mean(axis=0)) == free.sizes[-1]
-    dear = Subsets().search(summary, Penalty(1e9, [0.0] * 9), 8)
+    dear = Subsets().search(summary, Penalty(1e9, np.zeros(9)), 8)
     assert int(np.argmin(2.0 * dear.loss * 200 + 1e9 * dear.freedom)) == 0
 
 

@@ -28,11 +28,10 @@ class SubsetFamily(Subsets, Family):
         weight, n_units = summary.weight, self.n_units(summary)
         n = self.most(summary) if n_most is None else min(n_most, n_units)
         log_models = log_choices(n_units, min(n_units, LONGEST if n_most is None else max(n, 1)))[: max(n, 1) + 1]
-        method, none = criterion or LENIENT, np.zeros(len(log_models))
+        by_size = (criterion or LENIENT).penalty(weight, np.zeros(len(log_models)), log_models)
         # The penalty is linear in the number of parameters.
-        by_size = method.penalty(weight, none, log_models)
-        per_parameter = method.penalty(weight, none + 1.0, log_models) - by_size
-        penalty = Penalty(float(per_parameter[0]), by_size.tolist())
+        one_more = (criterion or LENIENT).penalty(weight, np.ones(len(log_models[:2])), log_models[:2])
+        penalty = Penalty(float(one_more[0] - by_size[0]), np.ascontiguousarray(by_size, np.float64))
         return self.search(summary, penalty, n, exhaustive=n_most is not None)
 
     def loss_elsewhere(self, path: SubsetPath, summary: Gram) -> Floats:

@@ -47,12 +47,7 @@ cdef class FeatureBasis(Basis):
     cdef object inverted  # U^-1, upper triangular, and the coefficients of the members, once somebody asks
 
     def __init__(self, Moments moments not None, members=()):
-        self.moments, self.order, self.residual = moments, [], moments.total
-        self.floor = OWN_SHARE[moments.dtype] * moments.squares
-        self.left = np.where(moments.squares > 0.0, moments.squares, np.inf)
-        self.pull = moments.products.copy()
-        self.gains = np.empty(moments.n_features)
-        self._make_room(max(FIRST_ROOM, len(members)))
+        self._begin(moments, OWN_SHARE[moments.dtype] * moments.squares, max(FIRST_ROOM, len(members)))
         for unit in members:
             if not 0 <= unit < self.left.shape[0]:
                 raise IndexError(f"There is no feature {unit}.")
@@ -61,7 +56,18 @@ cdef class FeatureBasis(Basis):
                 return
             self._add(unit)
 
-    def _make_room(self, Py_ssize_t room):
+    cdef _begin(self, Moments moments, double[::1] floor, Py_ssize_t room):
+        """No members, and room for so many."""
+        cdef Py_ssize_t j, d = floor.shape[0]
+        cdef double[:, ::1] vectors = np.empty((3, d))
+        self.moments, self.order, self.residual, self.floor = moments, [], moments.total, floor
+        self.left, self.pull, self.gains = vectors[0], vectors[1], vectors[2]
+        for j in range(d):
+            self.left[j] = moments.diagonal[j] if moments.diagonal[j] > 0.0 else INFINITY
+            self.pull[j] = moments.cross[j]
+        self._make_room(room)
+
+    cdef _make_room(self, Py_ssize_t room):
         rows, rhs = np.empty((room, self.pull.shape[0])), np.empty(room)
         n = len(self.order)
         if n:
@@ -70,10 +76,9 @@ cdef class FeatureBasis(Basis):
 
     cpdef Basis truncated(self, Py_ssize_t size):
         """The first `size` members, as a new basis: O(d size)."""
-        cdef FeatureBasis result = FeatureBasis(self.moments)
+        cdef FeatureBasis result = FeatureBasis.__new__(FeatureBasis)
         cdef Py_ssize_t k, unit
-        if size > FIRST_ROOM:
-            result._make_room(size)
+        result._begin(self.moments, self.floor, max(FIRST_ROOM, size))
         for k in range(size):
             unit = self.order[k]
             result.rows[k] = self.rows[k]
@@ -192,18 +197,18 @@ cdef class FeatureBasis(Basis):
         Without member j the residual sum of squares rises by c_j^2 / V_jj, with V = G_SS^-1 and the coefficients c.
         What is left is a rank-one update of both, O(s^2). Of members that explain the same, the last goes first.
         """
-        root, coef = self._inverse()
-        inverse, members, residual = root @ root.T, np.array(self.order), self.residual
-        while len(members):
-            rises = coef * (coef / np.diagonal(inverse))
-            out = len(members) - 1 - int((rises[::-1] <= rises.min() * (1.0 + TIE)).argmax())
-            residual += rises.item(out)
-            kept = np.arange(len(members)) != out
-            members = members[kept]
-            yield tuple(members.tolist()), residual
-            share = inverse[:, out] / inverse[out, out]
-            coef = (coef - share * coef[out])[kept]
-            inverse = (inverse - np.outer(share, inverse[out]))[np.ix_(kept, kept)]
+        cdef double[:, ::1] inverse
+        cdef double[::1] coef
+        cdef double residual = self.residual
+        cdef Py_ssize_t out
+        root, solution = self._inverse()
+        inverse, coef, members = root @ root.T, solution.copy(), list(self.order)
+        while members:
+            out = explains_least(inverse, coef, len(members))
+            residual += coef[out] * (coef[out] / inverse[out, out])
+            leave_out(inverse, coef, len(members), out)
+            del members[out]
+            yield tuple(members), residual
 
     cpdef object best_swap(self):
         """The best exchange of one member for one other feature; None if there is no other.
@@ -241,3 +246,39 @@ cdef class FeatureBasis(Basis):
                 if others[i, j] >= top - TIED * fabs(top):
                     return Swap(i, j, top)
         return None
+
+
+cdef Py_ssize_t explains_least(double[:, ::1] inverse, double[::1] coef, Py_ssize_t n) noexcept nogil:
+    """The last of those members without which the residual sum of squares rises least."""
+    cdef Py_ssize_t i
+    cdef double least = INFINITY
+    for i in range(n):
+        least = min(least, coef[i] * (coef[i] / inverse[i, i]))
+    for i in range(n - 1, -1, -1):
+        if coef[i] * (coef[i] / inverse[i, i]) <= least * (1.0 + TIED):
+            return i
+    return n - 1
+
+
+cdef void leave_out(double[:, ::1] inverse, double[::1] coef, Py_ssize_t n, Py_ssize_t out) noexcept nogil:
+    """G_SS^-1 and the coefficients without one of n members, in place."""
+    cdef Py_ssize_t i, j, row, column
+    cdef double share, pivot = inverse[out, out], gone = coef[out]
+    for i in range(n):
+        if i != out:
+            share = inverse[i, out] / pivot
+            coef[i] -= share * gone
+            for j in range(n):
+                if j != out:
+                    inverse[i, j] -= share * inverse[out, j]
+    row = 0
+    for i in range(n):
+        if i == out:
+            continue
+        coef[row] = coef[i]
+        column = 0
+        for j in range(n):
+            if j != out:
+                inverse[row, column] = inverse[i, j]
+                column += 1
+        row += 1

@@ -13,7 +13,7 @@ class Swap(NamedTuple):
 
 class Penalty(NamedTuple):
     per_parameter: float
-    by_size: list[float]
+    by_size: NDArray[np.float64]
 
 class Basis:
     order: list[int]
@@ -40,5 +40,6 @@ class Search:
         self, basis: Basis, weight: float, penalty: Penalty, n_most: int, exhaustive: bool = False
     ) -> None: ...
     def run(self) -> Basis: ...
+    def measures(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
 def best_subset(basis: Basis, size: int, n_most: int) -> Basis: ...

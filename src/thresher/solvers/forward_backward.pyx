@@ -17,6 +17,8 @@ J. Zhu, C. Wen, J. Zhu, H. Zhang and X. Wang (2020). A polynomial algorithm for 
 
 from typing import NamedTuple
 
+import numpy as np
+
 from libc.float cimport DBL_MIN
 from libc.math cimport fabs, log
 
@@ -44,7 +46,7 @@ class Penalty(NamedTuple):
     """What a support costs in n log(RSS): so much for each parameter, and so much for its size."""
 
     per_parameter: float
-    by_size: list[float]
+    by_size: np.ndarray
 
 
 cdef class Basis:
@@ -120,15 +122,28 @@ cdef class Search:
     cdef readonly list found  # the best support of each size that was met
     cdef Basis empty
     cdef double weight, per_parameter, least
-    cdef list by_size
+    cdef const double[::1] by_size
     cdef Py_ssize_t n_most
     cdef bint exhaustive
 
     def __init__(self, Basis basis, double weight, penalty, Py_ssize_t n_most, bint exhaustive=False):
         self.empty, self.weight, self.n_most, self.exhaustive = basis, weight, n_most, exhaustive
         self.per_parameter, self.by_size = penalty
+        if self.by_size.shape[0] <= n_most:
+            raise ValueError(f"The penalty has {self.by_size.shape[0]} sizes; {n_most + 1} are needed.")
         self.least = max(NOTHING * basis.residual, DBL_MIN)
         self.found = []
+
+    def measures(self):
+        """The residual sum of squares and the parameters of the best support of each size that was met."""
+        residuals, freedoms = np.empty(len(self.found)), np.empty(len(self.found))
+        cdef double[::1] residual = residuals, freedom = freedoms
+        cdef Py_ssize_t size
+        cdef Found found
+        for size in range(residual.shape[0]):
+            found = self.found[size]
+            residual[size], freedom[size] = found.residual, found.freedom
+        return residuals, freedoms
 
     cdef double note(self, list members, Py_ssize_t size, double residual, Py_ssize_t freedom) except? -1.0:
         """Remember a support that is better than what is known of its size; returns the criterion of that size."""
@@ -139,7 +154,7 @@ cdef class Search:
         if known is None or residual < known.residual * (1.0 - TELLING):
             known = self.found[size] = Found.__new__(Found)
             known.members, known.size, known.freedom, known.residual = members, size, freedom, max(residual, 0.0)
-            known.criterion = self.per_parameter * freedom + <double> self.by_size[size]
+            known.criterion = self.per_parameter * freedom + self.by_size[size]
             known.criterion += self.weight * log(max(residual, self.least))
         return known.criterion
 

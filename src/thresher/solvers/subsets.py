@@ -1,13 +1,11 @@
 """Models with few features, or few groups of features, from a summary."""
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import log
 
 import numpy as np
 
 from thresher._utils.arrays import Floats, Integers
-from thresher._utils.threads import FEW_COLUMNS, one_blas_thread
 from thresher.solvers.feature_basis import FeatureBasis
 from thresher.solvers.forward_backward import Basis, Found, Penalty, Search, Support, best_subset
 from thresher.solvers.group_basis import GroupBasis
@@ -19,11 +17,6 @@ from thresher.summaries.moments import Moments
 
 # Searches do not go further than this unless asked to.
 LONGEST = 1000
-
-
-def few_threads(n_features: int) -> AbstractContextManager[None]:
-    """One thread for products with vectors of so many numbers; for short ones BLAS does not think of a second."""
-    return one_blas_thread() if n_features > FEW_COLUMNS else nullcontext()
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +85,14 @@ class Subsets:
     def search(self, summary: Gram, penalty: Penalty, n_most: int, exhaustive: bool = False) -> SubsetPath:
         """The best supports found while minimising n log(RSS) + penalty, of sizes up to `n_most`; of all, if asked."""
         moments = summary.moments(self.centred)
-        with few_threads(moments.n_features):
-            search = Search(self._basis(moments), moments.weight, penalty, n_most, exhaustive)
-            best = search.run()
+        search = Search(self._basis(moments), moments.weight, penalty, n_most, exhaustive)
+        best = search.run()
         found, n = search.found, self.n_units(summary)
+        residual, freedom = search.measures()
         return SubsetPath(
             sizes=np.arange(len(found)),
-            loss=np.array([one.residual for one in found]) / (2.0 * moments.weight),
-            freedom=np.array([one.freedom for one in found], np.float64),
+            loss=residual / (2.0 * moments.weight),
+            freedom=freedom,
             log_models=log_choices(n, min(n, max(LONGEST, len(found))))[: len(found)],
             weight=moments.weight,
             found=found,
@@ -111,8 +104,7 @@ class Subsets:
     def best(self, summary: Gram, size: int) -> tuple[Integers, Floats]:
         """The columns of the best support of this size, and their coefficients."""
         moments = summary.moments(self.centred)
-        with few_threads(moments.n_features):
-            found = best_subset(self._basis(moments), size, self.n_units(summary))
+        found = best_subset(self._basis(moments), size, self.n_units(summary))
         return self.columns(tuple(found.order)), found.coefficients()
 
     def _basis(self, moments: Moments) -> Basis:

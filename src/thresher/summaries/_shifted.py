@@ -22,7 +22,7 @@ from scipy.linalg import blas
 
 from thresher._utils.arrays import Floats
 from thresher._utils.memory import require_bytes
-from thresher.summaries._buffer import add_rows
+from thresher.summaries._buffer import add_rows, put_rows
 
 # The shift moves when the mean is further from it than this share of the second moment about it.
 DRIFT_SHARE = 0.1
@@ -168,17 +168,17 @@ def start_shift(state: State, X: Floats, y: Floats, weights: Floats | None) -> N
 def buffer_rows(state: State, X: Floats, y: Floats, weights: Floats | None) -> None:
     """Put rows into the buffer, which must have room."""
     start_shift(state, X, y, weights)
-    new = slice(state.n_buffered, state.n_buffered + len(y))
-    np.subtract(X, state.shift_x, out=state.buffer[new])
-    np.subtract(y, state.shift_y, out=state.buffer_y[new])
-    if weights is None:
-        state.buffer_root[new] = 1.0
-    else:
-        root = state.buffer_root[new] = np.sqrt(weights)
-        state.buffer[new] *= root[:, None]
-        state.buffer_y[new] *= root
-        without = new.start + np.flatnonzero(root == 0.0)  # zero times a huge value need not be zero
-        state.buffer[without], state.buffer_y[without] = 0.0, 0.0
+    put_rows(
+        X,
+        y,
+        weights,
+        state.shift_x,
+        state.shift_y,
+        state.buffer,
+        state.buffer_y,
+        state.buffer_root,
+        state.n_buffered,
+    )
     state.n_samples += len(y)
     state.n_buffered += len(y)
 
@@ -191,7 +191,7 @@ def sums(state: State) -> Sums:
     if n == 0:
         return Sums(state.weight, state.shift_x, sum_x, sum_xx, cross, state.shift_y, state.sum_y, state.sum_yy)
     sum_x, sum_xx, cross = sum_x.copy(), sum_xx.copy(), cross.copy()
-    add_rows(buffer, root, v, sum_x, sum_xx, cross)
+    sum_y, sum_yy = add_rows(buffer, root, v, sum_x, sum_xx, cross)
     return Sums(
         weight=state.weight + float(root @ root),
         shift_x=state.shift_x,
@@ -199,8 +199,8 @@ def sums(state: State) -> Sums:
         sum_xx=sum_xx,
         cross=cross,
         shift_y=state.shift_y,
-        sum_y=state.sum_y + float(root @ v),
-        sum_yy=state.sum_yy + float(v @ v),
+        sum_y=state.sum_y + sum_y,
+        sum_yy=state.sum_yy + sum_yy,
     )
 
 

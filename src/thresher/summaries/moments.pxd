@@ -7,7 +7,9 @@ cdef class Moments:
     cdef Py_ssize_t n_buffered
     cdef double[:, ::1] scatter  # None if it is in float32
     cdef float[:, ::1] scatter_single
-    cdef double[:, ::1] buffer
-    cdef const double[::1] shift_x, half, centring, diagonal
+    cdef double[:, ::1] buffer  # None if no rows wait in it
+    cdef const double[::1] diagonal, cross  # `squares` and `products`
+    cdef const double[::1] centring  # None if moments are about zero
+    cdef const double[::1] shift_x, half  # None if they are about the mean
 
     cdef void read(self, Py_ssize_t j, double *out) noexcept nogil

@@ -30,11 +30,17 @@ cdef class Moments:
         self.centred, self.weight = centred, total.weight
         self.squares, self.products = total.squares(centred), total.products_y(centred)
         self.total, self.dtype = total.squares_y(centred), state.scatter.dtype
-        single = self.dtype == np.float32
-        self.scatter, self.scatter_single = (None, state.scatter) if single else (state.scatter, None)
-        self.buffer, self.n_buffered = state.buffer, state.n_buffered
-        self.shift_x, self.diagonal, self.centring = total.shift_x, self.squares, total.centring()
-        self.half = total.sum_x + 0.5 * total.weight * total.shift_x
+        if self.dtype == np.float32:
+            self.scatter, self.scatter_single = None, state.scatter
+        else:
+            self.scatter = state.scatter
+        self.n_buffered, self.diagonal, self.cross = state.n_buffered, self.squares, self.products
+        if self.n_buffered:
+            self.buffer = state.buffer
+        if centred:
+            self.centring = total.centring()
+        else:
+            self.shift_x, self.half = total.shift_x, total.sum_x + 0.5 * total.weight * total.shift_x
 
     @property
     def n_features(self):
