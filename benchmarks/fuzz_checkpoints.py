@@ -40,7 +40,8 @@ from thresher import (
     SparseRegressor,
 )
 from thresher.baselines import AdaptiveDantzig, DebiasedSGD, FTRLProximal, OnlineLasso
-from thresher.io.encoding import HEAD, CheckpointError, decode, encode
+from thresher.io.encoding import HEAD, decode, encode
+from thresher.io.schema import CheckpointError
 
 RESULTS = Path(__file__).parent / "results" / "fuzz_checkpoints.json"
 # What the docstring of decode promises: so many times the size of the file, and so many bytes.
@@ -116,7 +117,6 @@ def corpus():
         3: {(1, "a"): np.zeros((0, 3))},
         "generator": np.random.default_rng(3),
     }
-    kinds["self"] = kinds
     values = [
         kinds,
         [[], {}, (), ("a", (1, [2]))],

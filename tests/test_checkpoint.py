@@ -202,15 +202,18 @@ def test_summaries():
 def test_what_is_shared_stays_shared():
     array, names = np.arange(6.0).reshape(2, 3), np.array(["a", "b"], object)
     value = {"a": [array, array.T.copy(), np.asfortranarray(array)], "b": array, 3: (names, np.float32(0.1), 2**70)}
-    value["self"] = value
     again, _ = decode(encode(value))
     assert again["a"][0] is again["b"]
-    assert again["self"] is again
     assert again[3][2] == 2**70
     assert type(again[3][1]) is np.float32
     assert again[3][0].tolist() == ["a", "b"]
     assert again["a"][2].flags.f_contiguous
     np.testing.assert_array_equal(again["a"][2], array)
+    for holder in ([], {}, ([],)):
+        inner = holder[0] if type(holder) is tuple else holder
+        inner.append(holder) if type(inner) is list else inner.update(a=holder)
+        with pytest.raises(TypeError, match="holds itself"):
+            encode(holder)
 
 
 @given(

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from oracles import keep_groups
 from thresher import Cardinality, Groups, Rank
+from thresher.io.schema import CheckpointError, check
 from thresher.online._subspace import Triplets
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -167,7 +168,7 @@ def test_rounding_of_a_large_norm_proves_nothing():
 def test_triplets_are_of_one_matrix():
     state = Triplets(4, 3, 1).__getstate__()
     for wrong in ({"rank": 0}, {"rank": 4}, {"left": np.zeros((2, 4))}, {"values": np.zeros(2)}):
-        with pytest.raises(ValueError, match="triplets"):
-            Triplets.__new__(Triplets).__setstate__(state | wrong)
+        with pytest.raises(CheckpointError, match="Triplets"):
+            check(Triplets, state | wrong, None, lambda value: True)
     with pytest.raises(ValueError, match="shape"):
         Triplets(4, 3, 1).follow(np.zeros((3, 4)))

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import thresher.io.encoding as encoding
 from thresher import Gram, OnlineHardThresholding
 from thresher.io.checkpoint import CheckpointError
 from thresher.io.encoding import HEAD, decode, encode
 from thresher.io.sources.batches import Place
-from thresher.online.sparse import SparseRounds
 
 
 def around(*nodes, arrays=()):
@@ -87,6 +87,9 @@ def resealed(header):
         around(["dict", [[{"@": 1}, 1]]], ["list", []]),
         around(["dict", [[1]]]),
         around(["list", "ab"]),
+        around(["list", [{"@": 0}]]),
+        around(["list", [{"@": 1}]], ["dict", [["a", {"@": 0}]]]),
+        around(["list", [{"@": 1}]], ["object", "thresher.selection.ebic:Ebic", [["gamma", {"@": 0}]]]),
         around("list"),
         around(["list", [{"int": "9" * 10**5}]]),
         around(["list", [{"int": 7}]]),
@@ -106,11 +109,11 @@ def test_a_valid_checksum_is_not_enough(header):
 
 
 def test_what_is_written_by_hand_is_read_if_it_is_right():
-    nodes = ["list", [{"@": 1}, {"@": 2}, {"@": 3}, {"int": "7"}]], ["array", 0], ["dict", [["a", {"@": 0}]]]
+    nodes = ["list", [{"@": 1}, {"@": 2}, {"@": 3}, {"int": "7"}]], ["array", 0], ["dict", [["a", {"@": 1}]]]
     nodes = *nodes, ["tuple of", "thresher.io.sources.batches:Place", [12, "digest"]]
     found, _ = decode(resealed(around(*nodes, arrays=[["<f8", [2, 0], False]])))
     assert found[0].shape == (2, 0)
-    assert found[1]["a"] is found
+    assert found[1]["a"] is found[0]
     assert type(found[2]) is Place
     assert found[2:] == [(12, "digest"), 7]
 
@@ -230,13 +233,15 @@ def test_kernels_share_nothing_and_see_only_kernels_that_are_complete(change):
     [{"n_buffered": 10**7}, {"scatter": np.zeros((1, 1))}, {"shift_x": np.zeros(1)}, {"cross": np.zeros(10**5)}],
     ids=lambda change: next(iter(change)),
 )
-def test_a_summary_whose_arrays_do_not_fit_is_not_read(change):
+def test_a_summary_whose_arrays_do_not_fit_is_neither_written_nor_read(change, monkeypatch):
     X = np.random.default_rng(0).standard_normal((300, 50))
     gram = Gram(50).absorb(X, X[:, 3])
     for name, value in change.items():
         setattr(gram.state, name, value)
-    loaded = decode(encode(gram))[0]
-    with pytest.raises(ValueError, match="do not fit together"):
-        loaded.moments()
-    with pytest.raises(ValueError, match=r"fit|number of features"):
-        SparseRounds(loaded, 2, True, True).run_round("auto", 3)
+    with pytest.raises(ValueError, match="cannot be saved"):
+        encode(gram)
+    monkeypatch.setattr(encoding, "check", lambda *_: None)
+    content = encode(gram)
+    monkeypatch.undo()
+    with pytest.raises(CheckpointError, match="State"):
+        decode(content)

@@ -13,11 +13,17 @@ from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import Estimator
 from thresher.estimators._linear import SparseLinear
+from thresher.io.schema import Array, Count, Labels, Maybe, Number, part
 
 # Rows that are handed on at once: enough to make calls cheap, few enough for Ctrl-C to be heard ...
 BLOCK = 256
 # ... and for dense copies of sparse rows to be small.
 MOST_ENTRIES = 1 << 22
+
+
+def working(*shape: str, least: float = -np.inf) -> Array:
+    """The field of an array that may have overflowed, in an estimate that has diverged."""
+    return Array(*shape, least=least, most=np.inf, nan=True)
 
 
 class StreamingBaseline(Estimator, ABC):
@@ -28,6 +34,16 @@ class StreamingBaseline(Estimator, ABC):
     of rows goes beyond.
     """
 
+    _schema = part(
+        lambda model: model.diverged_at_ is None or model.diverged_at_ <= model.n_samples_seen_,
+        lambda model: model.diverged_at_ is not None or np.array_equal(model.coef_, model._estimate()),
+        lambda model: not hasattr(model, "_totals") or model._totals.n_rows <= model._n_learned,
+        n_features_in_=Count(1),
+        feature_names_in_=Maybe(Labels("n_features_in_")),
+        n_samples_seen_=Count(),
+        diverged_at_=Count() | None,
+        intercept_=Number(),
+    )
     # What to do about divergence.
     _remedy: ClassVar[str] = "Use a smaller step_size."
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
@@ -120,6 +136,11 @@ class StreamingBaseline(Estimator, ABC):
             self._warn_of_divergence()
         return self
 
+    @property
+    def _n_learned(self) -> int:
+        """Rows learned from."""
+        return self.n_samples_seen_ if self.diverged_at_ is None else self.diverged_at_
+
     def _warn_of_divergence(self) -> None:
         warn_caller(
             f"{type(self).__name__} diverged at row {self.diverged_at_} (counted from zero). coef_ holds what it "
@@ -147,6 +168,8 @@ class StreamingBaseline(Estimator, ABC):
 
 class Baseline(SparseLinear, StreamingBaseline):
     """A streaming method for rows of numbers, with one coefficient for each column."""
+
+    _schema = part(coef_=Array("n_features_in_"))
 
     def _check(self, X: Any, y: Any, reset: bool) -> tuple[Any, Floats]:
         rows = self._check_rows(X, y, None, reset, np.dtype(np.float64))

@@ -5,10 +5,20 @@ from collections.abc import Callable
 import numpy as np
 
 from thresher._utils.arrays import Floats
+from thresher._utils.checks import LARGEST
+from thresher.io.schema import Array, Count, Schema
+
+LIMIT = LARGEST[np.dtype(np.float64)]
 
 
 class Batch:
     """Room for a fixed number of rows."""
+
+    _schema = Schema(
+        _X=Array("size", "d", least=-LIMIT, most=LIMIT),
+        _y=Array("size", least=-LIMIT, most=LIMIT),
+        _n=Count(below="size"),
+    )
 
     def __init__(self, size: int, n_features: int) -> None:
         self._X, self._y = np.zeros((size, n_features)), np.zeros(size)

@@ -12,6 +12,7 @@ from thresher._utils.arrays import Floats, Integers
 from thresher._utils.checks import as_real, check_features
 from thresher.baselines._baseline import Baseline
 from thresher.inference.intervals import Intervals, check_level, make_intervals
+from thresher.io.schema import Array, Count, Number, part
 
 
 class Debiasing(Baseline):
@@ -39,6 +40,25 @@ class Debiasing(Baseline):
         "features": ["array-like", None],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
     }
+
+    _schema = part(
+        lambda model: len(model._grid) >= 1 and model._chosen < len(model._grid),
+        lambda model: model.n_batches_ == model._n_batches,
+        _grid=Array("grid", least=0.0),
+        _index=Array("inferred", dtype="i8", least=0, below="n_features_in_"),
+        _batch_size=Count(1),
+        _zx=Array("inferred"),
+        _zy=Array("inferred"),
+        _zz=Array("inferred", least=0.0),
+        _products=Array("inferred", "n_features_in_"),
+        _chosen=Count(),
+        _n_batches=Count(),
+        _noise_variance=Number(least=0.0) | None,
+        debiased_=Array("inferred"),
+        n_batches_=Count(),
+        noise_variance_=Number(least=0.0) | None,
+        penalty_=Number(least=0.0) | None,
+    )
 
     def confidence_intervals(self, level: float = 0.95) -> Intervals:
         """Intervals for the coefficients of `features`, one at a time, from the rows in complete batches.

@@ -8,6 +8,8 @@ from libc.string cimport memcpy
 from thresher._utils.reductions cimport add_multiple, dot
 from thresher.baselines._single_rows cimport is_sane, soft
 
+from thresher.io.schema import Array, Count, Number, Schema
+
 ARRAYS = ("grid", "index", "waiting", "waiting_y", "iterates", "averages", "scales")
 NUMBERS = ("n_waiting", "n_batches", "chosen", "squares", "longest")
 
@@ -18,6 +20,24 @@ cdef class GradientSteps:
     There is a problem (a row of `iterates`) for each penalty, then one for each inferred column. In `scales` and
     `averages` the first place is that of the response, the others are those of the inferred columns.
     """
+
+    _schema = Schema(
+        lambda steps: len(steps.iterates) == len(steps.grid) + len(steps.index),
+        lambda steps: len(steps.averages) == 1 + len(steps.index),
+        lambda steps: steps.iterates.shape[1] > steps.index.max(initial=0),
+        grid=Array("grid", least=0.0),
+        index=Array("inferred", dtype="i8", least=0),
+        waiting=Array("batch", "d"),
+        waiting_y=Array("batch"),
+        iterates=Array("problems", "d"),
+        averages=Array("averaged", "d"),
+        scales=Array("averaged", least=0.0),
+        n_waiting=Count(below="batch"),
+        n_batches=Count(),
+        chosen=Count(below="grid"),
+        squares=Number(least=0.0),
+        longest=Number(least=0.0),
+    )
 
     cdef public const double[::1] grid  # penalties
     cdef public const Py_ssize_t[::1] index  # inferred columns
@@ -46,18 +66,6 @@ cdef class GradientSteps:
     def __setstate__(self, state):
         for name in (*ARRAYS, *NUMBERS):
             setattr(self, name, state[name])
-        cdef Py_ssize_t d = self.iterates.shape[1], n_inferred = len(self.index)
-        if (
-            len(self.iterates) != len(self.grid) + n_inferred
-            or self.waiting.shape[1] != d
-            or len(self.waiting) != len(self.waiting_y)
-            or not (len(self.averages) == len(self.scales) == 1 + n_inferred)
-            or self.averages.shape[1] != d
-            or not 0 <= self.n_waiting < len(self.waiting)
-            or not 0 <= self.chosen < len(self.grid)
-            or any(not 0 <= column < d for column in self.index)
-        ):
-            raise ValueError("The iterates do not fit together.")
 
     @property
     def noise_variance(self):

@@ -7,6 +7,7 @@ import numpy as np
 from thresher._utils.arrays import Floats
 from thresher.baselines._baseline import Baseline
 from thresher.baselines._lasso_stream import LassoStream
+from thresher.io.schema import Is, Number, part
 from thresher.summaries.gram import Gram
 
 # Rows that are handed on at once; each may take long, if the penalty is far too small or a problem has no minimum.
@@ -16,6 +17,11 @@ FEW_ROWS = 16
 class LassoBaseline(Baseline):
     """A lasso that moves with every row, with penalties C sigma sqrt(log(d) / t)."""
 
+    _schema = part(
+        lambda model: len(model._stream.coef) == model.n_features_in_,
+        _stream=Is(LassoStream),
+        penalty_=Number(least=0.0),
+    )
     penalty: float
     noise: float | str
     penalty_: float

@@ -19,6 +19,8 @@ from thresher.baselines._lasso cimport descend
 from thresher.baselines._single_rows cimport is_sane, soft
 from thresher.online._running cimport RunningSums, variance
 
+from thresher.io.schema import Array, Count, Flag, Is, Number, Schema
+
 # The place of a feature whose column is not kept.
 cdef Py_ssize_t ABSENT = -1
 # Columns kept beyond twice the support before idle ones are forgotten.
@@ -30,6 +32,22 @@ NUMBERS = ("n_kept", "sum_errors", "sum_responses", "penalty", "unsolved", "cent
 
 cdef class LassoStream:
     """An estimate, the columns of its features, and sums over the rows of a Gram, which this object fills."""
+
+    _schema = Schema(
+        lambda stream: len(stream.coef) == len(stream.sums.sum_x),
+        lambda stream: 1 <= len(stream.features) <= len(stream.coef),
+        lambda stream: len(np.unique(stream.features[: stream.n_kept])) == stream.n_kept,
+        sums=Is(RunningSums),
+        coef=Array("d"),
+        columns=Array("room", "d"),
+        features=Array("room", dtype="i8", least=0, below="d"),
+        n_kept=Count(most="room"),
+        sum_errors=Number(least=0.0),
+        sum_responses=Number(least=0.0),
+        penalty=Number(least=0.0),
+        unsolved=Flag(),
+        centred=Flag(),
+    )
 
     cdef readonly RunningSums sums
     cdef double[::1] _coef
@@ -67,21 +85,10 @@ cdef class LassoStream:
         return {"sums": self.sums, "coef": self.coef, **arrays, **numbers}
 
     def __setstate__(self, state):
-        if not isinstance(state["sums"], RunningSums):
-            raise ValueError("The sums of the lasso are missing.")
         self.sums, self._coef = state["sums"], state["coef"]
         self.columns, self.features = state["columns"], state["features"]
         for name in NUMBERS:
             setattr(self, name, state[name])
-        cdef Py_ssize_t d = len(self._coef), room = len(self.features)
-        used = np.asarray(self.features)[: max(self.n_kept, 0)]
-        if (
-            len(self.sums.sum_x) != d
-            or not (len(self.columns) == room >= 1 and self.columns.shape[1] == d)
-            or not 0 <= self.n_kept == len(np.unique(used)) <= room <= d
-            or np.any((used < 0) | (used >= d))
-        ):
-            raise ValueError("The columns of the lasso do not fit together.")
         self._prepare()
 
     @property

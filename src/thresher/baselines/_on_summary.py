@@ -17,6 +17,7 @@ from thresher._utils.tolerances import TINY
 from thresher._utils.warnings import warn_caller
 from thresher.baselines._baseline import Baseline
 from thresher.baselines._single_rows import ABSURD
+from thresher.io.schema import Count, Flag, Is, Text, part
 from thresher.summaries.gram import Gram
 
 # The next estimate, from an estimate and its gradient.
@@ -79,6 +80,14 @@ class Quadratic:
 class OnSummary(Baseline):
     """An offline method that needs no more of the rows than their Gram: its result is a function of the summary."""
 
+    _schema = part(
+        lambda model: model.summary_.n_features == model.n_features_in_ and model.summary_.dtype == np.float64,
+        lambda model: model.summary_.n_samples == model.n_samples_seen_,
+        summary_=Is(Gram),
+        _fault=Text(),
+        n_iter_=Count(),
+        diverged_=Flag(),
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],

@@ -9,6 +9,8 @@ from libc.math cimport INFINITY, NAN, fabs, isnan, pow, sqrt
 
 from thresher._utils.reductions cimport dot
 
+from thresher.io.schema import Count, Number, Schema
+
 # An estimate has diverged when a prediction is so many times larger than the root mean square of the responses, ...
 ABSURD = 1e4
 # ... or when predictions have been, in the mean square, so many times worse than zeros.
@@ -23,6 +25,13 @@ cdef bint is_sane(double prediction, double n_rows, double squares, double error
 
 cdef class RowTotals:
     """What is known of a stream of single rows: how many there were, and sums of squares."""
+
+    _schema = Schema(
+        n_rows=Count(),
+        sum_yy=Number(least=0.0),
+        sum_errors=Number(least=0.0),
+        longest=Number(least=0.0),
+    )
 
     def __getstate__(self):
         return {

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from thresher._utils.arrays import Floats
-from thresher.baselines._baseline import Baseline
+from thresher.baselines._baseline import Baseline, working
 from thresher.baselines._single_rows import RowTotals, ada_grad_l1
+from thresher.io.schema import Is, Schema
 
 
 class AdaGradL1(Baseline):
@@ -76,6 +77,14 @@ class AdaGradL1(Baseline):
         "update": [StrOptions({"dual", "mirror"})],
         "delta": [Interval(Real, 0, None, closed="neither")],
     }
+
+    _schema = Schema(
+        lambda model: model._totals.n_rows == model._n_learned,
+        _coef=working("n_features_in_"),
+        _sum=working("n_features_in_"),
+        _squares=working("n_features_in_", least=0.0),
+        _totals=Is(RowTotals),
+    )
 
     def __init__(
         self, penalty: float = 0.05, *, step_size: float = 0.1, update: str = "dual", delta: float = 1e-6

@@ -14,6 +14,7 @@ from thresher._utils.arrays import Floats
 from thresher._utils.tolerances import TINY
 from thresher._utils.warnings import warn_caller
 from thresher.baselines._baseline import Baseline
+from thresher.io.schema import Array, Count, Is, Number, Of, Schema, Text
 from thresher.sparsity.cardinality import Cardinality
 from thresher.summaries.gram import Gram
 
@@ -123,6 +124,17 @@ class AdaptiveDantzig(Baseline):
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
     }
+
+    _schema = Schema(
+        lambda model: model._gram.n_features == model.n_features_in_ and model._gram.dtype == np.float64,
+        _n_seen=Count(1, "n_features_in_"),
+        _rng=Of(np.random.Generator),
+        _gram=Is(Gram),
+        _coef=Array("n_features_in_"),
+        _fault=Text(),
+        n_solved_=Count(),
+        penalty_=Number(least=0.0, nan=True),
+    )
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from thresher._utils.arrays import Floats
 from thresher.baselines._debiasing import Debiasing
 from thresher.baselines._gradient_steps import GradientSteps
+from thresher.io.schema import Is, Schema
 
 
 class DebiasedSGD(Debiasing):
@@ -112,6 +113,19 @@ class DebiasedSGD(Debiasing):
         "step_size": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "power": [Interval(Real, 0, 1, closed="left")],
     }
+
+    _schema = Schema(
+        lambda model: np.array_equal(model._steps.grid, model._grid),
+        lambda model: np.array_equal(model._steps.index, model._index),
+        lambda model: model._steps.iterates.shape[1] == model.n_features_in_,
+        lambda model: len(model._steps.waiting) == model._batch_size,
+        lambda model: (
+            model._n_batches * model._batch_size + model._steps.n_waiting == model.n_samples_seen_
+            or model.diverged_at_ is not None
+        ),
+        lambda model: (model._steps.n_batches, model._steps.chosen) == (model._n_batches, model._chosen),
+        _steps=Is(GradientSteps),
+    )
 
     def __init__(
         self,

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from thresher._utils.arrays import Floats
-from thresher.baselines._baseline import Baseline
+from thresher.baselines._baseline import Baseline, working
 from thresher.baselines._single_rows import RowTotals, dual_averaging
+from thresher.io.schema import Is, Schema
 
 
 class DualAveraging(Baseline):
@@ -76,6 +77,13 @@ class DualAveraging(Baseline):
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "rho": [Interval(Real, 0, None, closed="left")],
     }
+
+    _schema = Schema(
+        lambda model: model._totals.n_rows == model._n_learned,
+        _coef=working("n_features_in_"),
+        _mean=working("n_features_in_"),
+        _totals=Is(RowTotals),
+    )
 
     def __init__(self, penalty: float = 0.05, *, gamma: float | str = "auto", rho: float = 0.0) -> None:
         self.penalty = penalty

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from thresher._utils.arrays import Floats
-from thresher.baselines._baseline import Baseline
+from thresher.baselines._baseline import Baseline, working
 from thresher.baselines._single_rows import RowTotals, ftrl_proximal
+from thresher.io.schema import Is, Schema
 
 
 class FTRLProximal(Baseline):
@@ -79,6 +80,14 @@ class FTRLProximal(Baseline):
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "beta": [Interval(Real, 0, None, closed="neither")],
     }
+
+    _schema = Schema(
+        lambda model: model._totals.n_rows == model._n_learned,
+        _coef=working("n_features_in_"),
+        _z=working("n_features_in_"),
+        _squares=working("n_features_in_", least=0.0),
+        _totals=Is(RowTotals),
+    )
 
     def __init__(self, l1: float = 10.0, l2: float = 0.0, *, alpha: float = 0.1, beta: float = 1.0) -> None:
         self.l1 = l1

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from thresher.baselines._on_summary import OnSummary, Quadratic, Update
+from thresher.io.schema import Schema
 from thresher.sparsity.cardinality import Cardinality
 
 # Longer steps diverge in any case, and would overflow.
@@ -101,6 +102,8 @@ class IHT(OnSummary):
     }
     _remedy = "Use a smaller step_size, or rescale the columns or the response."
     _or_else = ", or use a smaller step_size"
+
+    _schema = Schema()
 
     def __init__(
         self,

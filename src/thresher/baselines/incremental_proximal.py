@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from thresher._utils.arrays import Floats
-from thresher.baselines._baseline import Baseline
+from thresher.baselines._baseline import Baseline, working
 from thresher.baselines._single_rows import RowTotals, proximal_steps
+from thresher.io.schema import Is, Schema
 
 
 class IncrementalProximal(Baseline):
@@ -81,6 +82,13 @@ class IncrementalProximal(Baseline):
         "power": [Interval(Real, 0, 1, closed="both")],
         "average": ["boolean"],
     }
+
+    _schema = Schema(
+        lambda model: model._totals.n_rows == model._n_learned,
+        _coef=working("n_features_in_"),
+        _mean=working("n_features_in_"),
+        _totals=Is(RowTotals),
+    )
 
     def __init__(
         self, penalty: float = 0.05, *, step_size: float | str = "auto", power: float = 0.5, average: bool = False

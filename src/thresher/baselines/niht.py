@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval
 
 from thresher._utils.arrays import Floats
 from thresher.baselines._on_summary import OnSummary, Quadratic, Update
+from thresher.io.schema import Schema
 from thresher.sparsity.cardinality import Cardinality
 
 
@@ -93,6 +94,8 @@ class NIHT(OnSummary):
         "shrink": [Interval(Real, 1, None, closed="neither")],
         **OnSummary._parameter_constraints,
     }
+
+    _schema = Schema()
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from thresher._utils.threads import one_blas_thread
 from thresher.baselines._baseline import StreamingBaseline
 from thresher.baselines._single_rows import RowTotals
 from thresher.estimators._matrix_rows import MatrixRows
+from thresher.io.schema import Array, Count, Is, Schema, Tuple
 
 # The step is halved after this many passes over as many samples as there are entries.
 DECAY = 2.0
@@ -105,6 +106,17 @@ class NuclearProximal(MatrixRows, StreamingBaseline):
         "step_size": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "noise": [Interval(Real, 0, None, closed="left")],
     }
+
+    _schema = Schema(
+        lambda model: model._coef.shape == model.coef_.shape == model._shape,
+        lambda model: model._coef.size == model.n_features_in_,
+        coef_=Array("d1", "d2"),
+        _shape=Tuple(Count(1), Count(1)),
+        _coef=Array("d1", "d2"),
+        _totals=Is(RowTotals),
+        _rank=Count(most="d1"),
+        rank_=Count(most="d1"),
+    )
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from thresher._utils.threads import one_blas_thread
 from thresher.baselines._batch import Batch
 from thresher.baselines._debiasing import Debiasing
 from thresher.baselines._lasso import solve
+from thresher.io.schema import Array, Flag, Is, Schema
 from thresher.summaries.gram import Gram
 
 N_FOLDS = 5
@@ -125,6 +126,17 @@ class OnlineDebiasedLasso(Debiasing):
         "batch_size": [Interval(Integral, N_FOLDS, None, closed="left")],
         "decay": ["boolean"],
     }
+
+    _schema = Schema(
+        lambda model: model._summary.n_features == model.n_features_in_ and model._summary.dtype == np.float64,
+        lambda model: model._batch._X.shape == (model._batch_size, model.n_features_in_),
+        lambda model: model._n_batches * model._batch_size + model._batch._n == model._n_learned,
+        _summary=Is(Gram),
+        _decays=Flag(),
+        _path=Array("grid", "n_features_in_"),
+        _nodewise=Array("inferred", "n_features_in_"),
+        _batch=Is(Batch),
+    )
 
     def __init__(
         self,

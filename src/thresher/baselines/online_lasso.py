@@ -10,6 +10,7 @@ from thresher._utils.arrays import Floats
 from thresher._utils.warnings import warn_caller
 from thresher.baselines._lasso_baseline import LassoBaseline
 from thresher.baselines._lasso_stream import LassoStream
+from thresher.io.schema import Flag, Is, Schema
 from thresher.summaries.gram import Gram
 
 
@@ -97,6 +98,15 @@ class OnlineLasso(LassoBaseline):
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_sweeps": [Interval(Integral, 1, None, closed="left")],
     }
+
+    _schema = Schema(
+        lambda model: model.summary_.n_features == model.n_features_in_ and model.summary_.dtype == float,
+        lambda model: model.summary_.n_samples == model.n_samples_seen_ or model.diverged_at_ is not None,
+        lambda model: model._stream.centred == model._centred,
+        lambda model: model._stream.sums.agree_with(model.summary_.sums()),
+        summary_=Is(Gram),
+        _centred=Flag(),
+    )
 
     def __init__(
         self,

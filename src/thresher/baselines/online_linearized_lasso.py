@@ -12,6 +12,7 @@ from thresher._utils.threads import one_blas_thread
 from thresher.baselines._lasso import solve
 from thresher.baselines._lasso_baseline import LassoBaseline, penalties
 from thresher.baselines._lasso_stream import LassoStream
+from thresher.io.schema import Array, Is, Maybe, Number, Schema
 from thresher.summaries.gram import Gram
 
 
@@ -104,6 +105,15 @@ class OnlineLinearizedLasso(LassoBaseline):
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_sweeps": [Interval(Integral, 1, None, closed="left")],
     }
+
+    _schema = Schema(
+        lambda model: model._gram.n_features == model.n_features_in_ and model._gram.dtype == np.float64,
+        lambda model: not model._stream.centred and (model._curvature is None or hasattr(model, "_longest_step")),
+        lambda model: model._curvature is None or model._stream.sums.agree_with(model._gram.sums()),
+        _gram=Is(Gram),
+        _curvature=Array("n_features_in_", "n_features_in_") | None,
+        _longest_step=Maybe(Number(least=0.0)),
+    )
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from thresher._utils.threads import one_blas_thread
 from thresher.baselines._baseline import BLOCK, Baseline
 from thresher.baselines._batch import Batch
 from thresher.baselines._single_rows import HOPELESS, RowTotals, proximal_steps
+from thresher.io.schema import Array, Flag, Is, Maybe, Schema
 from thresher.online.samples import Rows
 from thresher.online.sparse import SparseRounds
 from thresher.summaries.gram import Gram
@@ -99,6 +100,19 @@ class OSLasso(Baseline):
         "cv": [Interval(Integral, 2, None, closed="left")],
     }
 
+    _schema = Schema(
+        lambda model: model._is_consistent(),
+        _batch=Is(Batch) | None,
+        _features=Array("features", dtype="i8", least=0, below="n_features_in_", ascending=True),
+        _shown=Array("n_features_in_"),
+        _samplewise=Maybe(Flag()),
+        _coef=Maybe(Array("features")),
+        _mean=Maybe(Array("features")),
+        _totals=Maybe(Is(RowTotals)),
+        _rounds=Maybe(Is(SparseRounds)),
+        _well=Maybe(Array("features")),
+    )
+
     def __init__(
         self,
         n_warmup: int = 100,
@@ -115,6 +129,17 @@ class OSLasso(Baseline):
         self.update = update
         self.average = average
         self.cv = cv
+
+    def _is_consistent(self) -> bool:
+        """Whether it has what a method before or after its batch needs."""
+        n_chosen = len(self._features)
+        if self._batch is not None:
+            return self._batch._X.shape[1] == self.n_features_in_ and not n_chosen
+        if not hasattr(self, "_samplewise") or not n_chosen:
+            return hasattr(self, "_samplewise")
+        if self._samplewise:
+            return hasattr(self, "_coef") and hasattr(self, "_mean") and hasattr(self, "_totals")
+        return hasattr(self, "_well") and hasattr(self, "_rounds") and self._rounds.summary.n_features == n_chosen
 
     def _check_against_features(self, n_features: int) -> None:
         if self.n_warmup < self.cv:

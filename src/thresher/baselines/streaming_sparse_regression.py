@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from thresher._utils.arrays import Floats
-from thresher.baselines._baseline import Baseline
+from thresher.baselines._baseline import Baseline, working
 from thresher.baselines._single_rows import RowTotals, streaming_sparse_regression
+from thresher.io.schema import Is, Schema
 
 
 class StreamingSparseRegression(Baseline):
@@ -83,6 +84,14 @@ class StreamingSparseRegression(Baseline):
         "ridge": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "average": ["boolean"],
     }
+
+    _schema = Schema(
+        lambda model: model._totals.n_rows == model._n_learned,
+        _coef=working("n_features_in_"),
+        _dual=working("n_features_in_"),
+        _mean=working("n_features_in_"),
+        _totals=Is(RowTotals),
+    )
 
     def __init__(
         self,

@@ -15,7 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from thresher._utils.checks import check_range, check_summary, check_weights
 from thresher.estimators._validation import is_plain
 from thresher.io.checkpoint import Saving
+from thresher.io.schema import Dict, Is, Maybe, Text, part
 from thresher.online.samples import Rows, Samples
+from thresher.summaries.entries import Entries
+from thresher.summaries.gram import Gram
+from thresher.summaries.multiresponse import MultiResponse
 
 
 @cache
@@ -26,6 +30,13 @@ def _reader(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
 
 class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
     """An estimator that is left exactly as it was by whatever it rejects."""
+
+    _schema = part(
+        lambda model: model._validate_params() is None,
+        _sklearn_output_config=Maybe(Dict(Text(), keys=Text())),  # of set_output
+    )
+    # What is found out again when it is needed is not saved.
+    _transient: ClassVar[tuple[str, ...]] = ("_checked_parameters", "_adopted")
 
     @contextmanager
     def _unchanged_by_failure(self) -> Iterator[None]:
@@ -95,6 +106,7 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
 class Streaming(Estimator, ABC):
     """An estimator that knows its samples by their summary, `summary_`."""
 
+    _schema = part(summary_=Is(Gram, MultiResponse, Entries, shared=True))
     _summary_type: ClassVar[Any]
     summary_: Any
 

@@ -5,11 +5,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.io.schema import Count, Dict, Of, Schema
+
 Indices = NDArray[np.intp]
 
 
 class IdMap:
     """A stable numbering of ids: an id keeps its number for ever."""
+
+    _schema = Schema(
+        lambda ids: list(ids._numbers.values()) == list(range(len(ids._numbers))),
+        _numbers=Dict(Count(), keys=Of(str, int, bytes)),
+    )
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}

@@ -15,6 +15,7 @@ from thresher._utils.checks import check_features, check_positive_integer, check
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import StreamingRows
 from thresher.estimators._candidates import Candidates
+from thresher.io.schema import Anything, Count, Flag, Is, Labels, Maybe, Tuple, part
 from thresher.online.samples import Rows
 from thresher.selection.criteria import Criterion
 from thresher.selection.ebic import Ebic
@@ -77,6 +78,16 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
 class SummaryLinear(SparseLinear, StreamingRows):
     """A sparse linear model of all rows that a Gram has seen; all questions are answered from it, at any time."""
 
+    _schema = part(
+        lambda model: model.n_features_in_ == model.summary_.n_features,
+        lambda model: (model._solved.groups is None) or len(model._solved.groups.index) == model.n_features_in_,
+        n_features_in_=Count(1),
+        feature_names_in_=Maybe(Labels("n_features_in_")),
+        summary_=Is(Gram, shared=True),
+        _growing=Maybe(Flag()),
+        _warned_of=Maybe(Count()),
+        _grouped=Maybe(Tuple(Anything(), Is(Groups, shared=True))),
+    )
     _summary_type = Gram
     summary_: Gram
     n_features_in_: int

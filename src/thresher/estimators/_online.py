@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from thresher._utils.arrays import Floats
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import Streaming, StreamingRows
+from thresher.io.schema import Count, Flag, Is, Maybe, Number, part
 from thresher.online.samples import Samples
 from thresher.online.step_size import StepSize, step_table
+from thresher.selection.criteria import Selection
 from thresher.selection.history import Record
 from thresher.selection.selecting import SelectingRounds
 
@@ -32,6 +34,17 @@ class OnlineEstimator(Streaming):
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
+    _schema = part(
+        lambda model: model._rounds.summary is model.summary_,
+        lambda model: model.n_rounds_ == model._rounds.inner.n_rounds and model.n_iter_ <= model.n_rounds_,
+        lambda model: getattr(model, "selection_", None) is model._rounds.selection,
+        _rounds=Is(SelectingRounds),
+        n_iter_=Count(),
+        n_rounds_=Count(),
+        step_size_=Number(least=0.0),
+        selection_=Maybe(Is(Selection, shared=True)),
+        _warned=Flag(),
+    )
     n_steps: int
     step_size: StepSize
     n_warmup: int

@@ -8,6 +8,7 @@ from thresher._utils.memory import require_bytes
 from thresher.estimators._matrix_rows import MatrixRows
 from thresher.estimators._online import OnlineRows
 from thresher.estimators._ranked import RankedRounds
+from thresher.io.schema import Array, Count, Flag, Is, Labels, Maybe, Number, Of, Schema, Tuple
 from thresher.online.samples import Rows
 from thresher.online.step_size import StepSize
 from thresher.selection.criteria import Method
@@ -114,6 +115,20 @@ class LowRankRegressor(MatrixRows, RankedRounds, OnlineRows):
            [ 0.5,  0. ,  0.5,  1. ]])
     """
 
+    _schema = Schema(
+        lambda model: model._shape[0] * model._shape[1] == model.n_features_in_ == model.summary_.n_features,
+        lambda model: model.rank_ == model._rounds.size and model._rounds.family == model._family(),
+        lambda model: np.array_equal(model.coef_, model._rounds.inner.coef),
+        lambda model: model.intercept_ in (0.0, model._rounds.inner.intercept),
+        n_features_in_=Count(1),
+        feature_names_in_=Maybe(Labels("n_features_in_")),
+        summary_=Is(Gram, shared=True),
+        _shape=Tuple(Count(1), Count(1)),
+        _solved=Tuple(Count(1) | None, Of(Method) | None, Flag()),
+        rank_=Count(1),
+        coef_=Array("d1", "d2"),
+        intercept_=Number(),
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **RankedRounds._parameter_constraints,
         "shape": [tuple, list, None],

@@ -15,6 +15,7 @@ from thresher._utils.warnings import warn_caller
 from thresher.estimators._ids import IdMap, are_ids, as_ids
 from thresher.estimators._ranked import RankedRounds
 from thresher.estimators._validation import checked_shape
+from thresher.io.schema import Count, Dict, Flag, Is, Of, Schema, Text, Tuple
 from thresher.online.samples import Observations, Samples
 from thresher.online.step_size import StepSize
 from thresher.selection.completion_ranks import CompletionRanks
@@ -134,6 +135,16 @@ class MatrixCompleter(RankedRounds):
     array([6.])
     """
 
+    _schema = Schema(
+        lambda model: model.rank_ == min(model._rounds.inner.rank, *model.summary_.shape),
+        lambda model: model._rounds.family == model._family(),
+        lambda model: all(len(ids) <= d for ids, d in zip(*model._sides(), strict=True)),
+        summary_=Is(Entries, shared=True),
+        _ids=Dict(Is(IdMap), keys=Text(*SIDES)),
+        _solved=Tuple(Count(1) | None, Of(Method) | None, Flag(), Flag()),
+        rank_=Count(1),
+    )
+    _transient: ClassVar[tuple[str, ...]] = (*RankedRounds._transient, "_shown")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **RankedRounds._parameter_constraints,
         "shape": [tuple, list, None],
@@ -280,7 +291,8 @@ class MatrixCompleter(RankedRounds):
     def _show(self) -> "Shown":
         """What the rounds have found, with offsets that are zero on average."""
         check_is_fitted(self, "summary_")
-        if self._shown is None or self._shown.shrink != self.shrink:
+        shown: Shown | None = self.__dict__.get("_shown")
+        if shown is None or shown.shrink != self.shrink:
             rounds = self._rounds.inner
             u, s, vt = rounds.factors()
             coef = rounds.coef.copy()
@@ -294,8 +306,8 @@ class MatrixCompleter(RankedRounds):
                 middle[k] = float(np.average(offsets[k], weights=weights[k])) if seen.any() else 0.0
                 offsets[k] = np.where(seen, offsets[k] - middle[k], 0.0)
             seen = {side: w > 0.0 for side, w in zip(SIDES, weights, strict=True)}
-            self._shown = Shown(self.shrink, coef, (u, s, vt), sum(middle), offsets[0], offsets[1], seen)
-        return self._shown
+            shown = self._shown = Shown(self.shrink, coef, (u, s, vt), sum(middle), offsets[0], offsets[1], seen)
+        return shown
 
     @property
     def coef_(self) -> Floats:
@@ -331,6 +343,11 @@ class MatrixCompleter(RankedRounds):
     def col_ids_(self) -> list[Any]:
         """Ids of the columns, if ids were given."""
         return self._known_ids("cols")
+
+    def _sides(self) -> tuple[list[IdMap], list[int]]:
+        """The ids of the sides that have any, and how many rows or columns there are."""
+        known = [(self._ids[side], d) for side, d in zip(SIDES, self.summary_.shape, strict=True) if side in self._ids]
+        return [ids for ids, _ in known], [d for _, d in known]
 
     def _known_ids(self, side: str) -> list[Any]:
         check_is_fitted(self, "summary_")

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from thresher.estimators._linear import SummaryLinear
 from thresher.estimators._online import OnlineRows
+from thresher.io.schema import Array, Count, Flag, Is, Number, Schema, Text, described
 from thresher.online.dense import DenseRounds
 from thresher.online.sparse import RULES, SparseRounds
 from thresher.online.step_size import StepSize, safe_step
@@ -21,6 +22,13 @@ from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
 
+@described(
+    size=Count(1) | None,
+    centred=Flag(),
+    standardized=Flag(),
+    groups=Is(Groups, shared=True) | None,
+    rule=Text(*RULES),
+)
 class _Problem(NamedTuple):
     """What makes other rounds necessary when it changes."""
 
@@ -35,6 +43,7 @@ class _Problem(NamedTuple):
 class ThresholdedFamily(SubsetFamily, RoundsFamily):
     """Linear models that hard thresholding estimates, by their number of features or groups."""
 
+    _schema = Schema(standardized=Flag(), rule=Text(*RULES))
     standardized: bool = False
     rule: str = "hard"
 
@@ -43,6 +52,19 @@ class ThresholdedFamily(SubsetFamily, RoundsFamily):
         if self.groups is None or size == 0:
             return SparseRounds(summary, size, self.centred, self.standardized, rule=self.rule)
         return DenseRounds(summary, self.groups.keeping(size), self.centred, self.standardized)
+
+    def fits(self, rounds: Any, size: int) -> bool:
+        """Whether these are rounds that keep so many features, or groups."""
+        if (rounds.centred, rounds.standardized) != (self.centred, self.standardized):
+            return False
+        if self.groups is None or size == 0:
+            return type(rounds) is SparseRounds and (rounds.sparsity, rounds.rule) == (size, self.rule)
+        return (
+            type(rounds) is DenseRounds
+            and isinstance(rounds.sparsity, Groups)
+            and rounds.sparsity.s == size
+            and np.array_equal(rounds.sparsity.index, self.groups.index)
+        )
 
     def largest(self, summary: Gram) -> int:
         """The largest size that there is."""
@@ -162,6 +184,16 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
     50
     """
 
+    _schema = Schema(
+        lambda model: model.sparsity_ == model._rounds.size,
+        lambda model: model._rounds.family == model._family,
+        lambda model: np.array_equal(model.coef_, model._rounds.inner.coef.reshape(-1)),
+        lambda model: model.intercept_ == (model._rounds.inner.intercept if model._solved.centred else 0.0),
+        _solved=Is(_Problem),
+        coef_=Array("n_features_in_"),
+        intercept_=Number(),
+        sparsity_=Count(),
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineRows._parameter_constraints,
         "sparsity": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],

@@ -14,8 +14,10 @@ from thresher._utils.interrupts import InterruptsDeferred
 from thresher.estimators._base import StreamingRows
 from thresher.estimators._candidates import Candidates
 from thresher.estimators._ranked import Ranked
+from thresher.io.schema import Count, Either, Flag, Is, Labels, Maybe, Nothing, Of, Schema, described
 from thresher.online.samples import Rows, Samples
-from thresher.selection.criteria import Chooser, Method, Selection
+from thresher.selection.criteria import Chooser, Criterion, Method, Selection
+from thresher.selection.cross_validation import CrossValidationChooser
 from thresher.selection.response_ranks import ResponseRanks
 from thresher.solvers.rank_path import RankPath
 from thresher.solvers.reduced_rank import ReducedRankPath
@@ -23,6 +25,12 @@ from thresher.sparsity.rank import Rank
 from thresher.summaries.multiresponse import MultiResponse
 
 
+@described(
+    lambda problem: (problem.rank is None) != (problem.method is None),
+    rank=Count(1) | None,
+    method=Of(Method) | None,
+    centred=Flag(),
+)
 class _Problem(NamedTuple):
     """What is solved."""
 
@@ -130,6 +138,18 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
     array([3., 3.])
     """
 
+    _schema = Schema(
+        lambda model: model.n_features_in_ == model.summary_.n_features,
+        lambda model: not model._one_response or model.summary_.n_responses == 1,
+        lambda model: (model._chooser is None) == (model._solved.method is None),
+        lambda model: model._chooser is None or model._chooser.fits(model.summary_),
+        n_features_in_=Count(1),
+        feature_names_in_=Maybe(Labels("n_features_in_")),
+        summary_=Is(MultiResponse, shared=True),
+        _one_response=Flag(),
+        _solved=Is(_Problem),
+        _chooser=Either(Is(CrossValidationChooser), Of(Criterion), Nothing()),
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {**Ranked._parameter_constraints, "fit_intercept": ["boolean"]}
     _summary_type = MultiResponse
     summary_: MultiResponse
@@ -138,7 +158,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
     _chooser: Chooser | None
     _estimated: _Estimate | None
     # Computed when it is read, so not part of what is saved.
-    _transient: ClassVar[tuple[str, ...]] = ("_estimated",)
+    _transient: ClassVar[tuple[str, ...]] = (*Ranked._transient, "_estimated")
 
     def __init__(
         self, rank: int | str = "auto", *, selection: str | Method = "noise_edge", fit_intercept: bool = True

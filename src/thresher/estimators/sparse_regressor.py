@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.estimators._linear import SummaryLinear
+from thresher.io.schema import Array, Count, Either, Flag, Is, List, Maybe, Nothing, Of, Schema, described
 from thresher.online.samples import Rows, Samples
-from thresher.selection.criteria import Chooser, Criterion, Method
-from thresher.selection.cross_validation import CrossValidation
+from thresher.selection.criteria import Chooser, Criterion, Method, Selection
+from thresher.selection.cross_validation import CrossValidation, CrossValidationChooser
 from thresher.selection.ebic import Ebic
-from thresher.selection.history import Record, note
+from thresher.selection.history import Record, follows, note
 from thresher.selection.noise_edge import NoiseEdge
 from thresher.selection.subset_family import SubsetFamily
 from thresher.solvers.least_squares import LinearFit, least_squares
@@ -34,6 +35,13 @@ NOTHING = LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
 AT_FOLD, AT_LATEST, AT_FIRST = 20, 10, 5
 
 
+@described(
+    lambda problem: (problem.size is None) != (problem.method is None),
+    size=Count(1) | None,
+    method=Of(Method) | None,
+    centred=Flag(),
+    groups=Is(Groups, shared=True) | None,
+)
 class _Problem(NamedTuple):
     """What is solved; if it changes, the support is chosen again."""
 
@@ -156,12 +164,27 @@ class SparseRegressor(SummaryLinear):
         "groups": ["array-like", None],
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
     }
+    _schema = Schema(
+        lambda model: follows(model._history, model.summary_.n_samples, model.n_features_in_),
+        lambda model: model._next <= model.summary_.n_samples * (1 + 1 / AT_FIRST) + 1,
+        lambda model: model._size <= model.n_features_in_,
+        lambda model: not hasattr(model, "selection_") or model.selection_.n_samples <= model.summary_.n_samples,
+        lambda model: (model._chooser is None) == (model._solved.method is None),
+        lambda model: model._chooser is None or model._chooser.fits(model.summary_),
+        _history=List(Is(Record)),
+        _support=Array("support", dtype="i8", least=0, below="n_features_in_", ascending=True, shared=True),
+        _next=Count(1),
+        _solved=Is(_Problem),
+        _size=Count(),
+        _chooser=Either(Is(CrossValidationChooser), Of(Criterion), Nothing()),
+        selection_=Maybe(Is(Selection)),
+    )
     _chooser: Chooser | None
     _size: int
     _next: int
     _estimated: _Estimate | None
     # Computed when it is read, so not part of what is saved.
-    _transient: ClassVar[tuple[str, ...]] = ("_estimated",)
+    _transient: ClassVar[tuple[str, ...]] = (*SummaryLinear._transient, "_estimated")
 
     def __init__(
         self,

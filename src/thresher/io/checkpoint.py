@@ -5,7 +5,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from thresher.io.encoding import CheckpointError, NewerFormatError, decode, encode
+from thresher.io.encoding import NewerFormatError, decode, encode
+from thresher.io.schema import CheckpointError
 
 __all__ = ["CheckpointError", "NewerFormatError", "Saving", "from_bytes", "load", "load_with_note", "save"]
 

@@ -9,7 +9,7 @@ list of nodes, each a container, an array or an object of this package, in which
 what is shared stays shared. Arrays are kept bit for bit.
 
 A checksum keeps out accidents, not intent, so the reader takes nothing on trust: it makes what the writer could have
-written, of classes that hold the state of a model, and refuses the rest.
+written, of classes that describe what they hold (`io.schema`), and refuses the rest.
 """
 
 import hashlib
@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from thresher._version import __version__
+from thresher.io.schema import CheckpointError, check, describes, is_kernel
 
 MAGIC = b"thresher"
 FORMAT = 1
@@ -44,13 +45,8 @@ CLASS = re.compile(
 TYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
 NOT_FINITE = {repr(value): value for value in (math.nan, math.inf, -math.inf)}
 LARGEST_CHARACTER = 0x10FFFF
-HEAP_TYPE = 1 << 9  # a flag of classes that are written in Python
 MOST_AXES = 32  # of any NumPy
 MOST_NESTED = 100  # containers in containers, so that neither writing nor reading depends on how deep the stack is
-
-
-class CheckpointError(ValueError):
-    """The bytes are not what this package wrote."""
 
 
 class NewerFormatError(CheckpointError):
@@ -60,10 +56,14 @@ class NewerFormatError(CheckpointError):
 def encode(value: Any, note: Any = None) -> bytes:
     """Bytes of an object of this package, or of containers of such, with a note that can be read without it.
 
-    Raises TypeError for what cannot be kept, such as functions and classes from elsewhere.
+    Raises TypeError for what cannot be kept, such as functions and classes from elsewhere, and ValueError for an object
+    that is not consistent, such as a model with a parameter that cannot be.
     """
     writer = _Writer()
-    root = writer.write(value)
+    try:
+        root = writer.write(value)
+    except CheckpointError as error:
+        raise ValueError(f"It cannot be saved as it is: {error}") from error
     header = {
         "library": __version__,
         "note": writer.write(note),
@@ -161,7 +161,6 @@ class _Writer:
         self.arrays: list[Any] = []
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []  # so that no identity is given away twice
-        self._open: set[int] = set()
         self._depth = 0
 
     def write(self, value: Any) -> Any:
@@ -185,18 +184,18 @@ class _Writer:
                 raise TypeError("What is nested so deeply cannot be saved.")
             self.nodes[number] = self._node(value)
             self._depth -= 1
-        elif id(value) in self._open:
-            raise TypeError("A tuple that holds itself cannot be saved.")
+        elif self.nodes[self._numbers[id(value)]] is None:
+            raise TypeError("What holds itself cannot be saved.")
         return {"@": self._numbers[id(value)]}
 
     def _node(self, value: Any) -> Any:
-        kind = type(value)
+        kind: Any = type(value)
         if isinstance(value, np.ndarray | np.generic):
             return self._numeric(value)
         if kind is list:
             return ["list", [self.write(item) for item in value]]
         if kind is tuple:
-            return ["tuple", self._items(value)]
+            return ["tuple", [self.write(item) for item in value]]
         if kind is dict:
             if not all(map(_is_key, value)):
                 raise TypeError("A dictionary with keys other than numbers and texts cannot be saved.")
@@ -211,19 +210,16 @@ class _Writer:
                 "arrays, not as functions."
             )
         if isinstance(value, tuple):
-            return ["tuple of", name, self._items(value)]
-        if _is_kernel(kind):
-            return ["kernel", name, [[key, self.write(item)] for key, item in value.__getstate__().items()]]
-        left_out = getattr(kind, "_transient", ())  # what is computed again when it is needed
-        kept = [(key, item) for key, item in vars(value).items() if key not in left_out]
-        return ["object", name, [[key, self.write(item)] for key, item in kept]]
-
-    def _items(self, value: Any) -> list[Any]:
-        """What is in a tuple, which exists only once all of it does."""
-        self._open.add(id(value))
-        items = [self.write(item) for item in value]
-        self._open.remove(id(value))
-        return items
+            check(kind, dict(zip(kind._fields, value, strict=True)), value, _is_fine)
+            return ["tuple of", name, [self.write(item) for item in value]]
+        if is_kernel(kind):
+            values = value.__getstate__()
+        else:
+            left_out = getattr(kind, "_transient", ())  # what is computed again when it is needed
+            values = {key: item for key, item in vars(value).items() if key not in left_out}
+        # What is written can be read again: an object that cannot be is refused while it is still in memory.
+        check(kind, values, None if is_kernel(kind) else value, _is_fine)
+        return ["kernel" if is_kernel(kind) else "object", name, [[key, self.write(values[key])] for key in values]]
 
     def _numeric(self, value: Any) -> Any:
         if type(value) is np.ndarray and value.dtype.kind == "O" and all(map(_is_key, value.flat)):
@@ -239,13 +235,15 @@ class _Writer:
 
 
 class _Reader:
-    """Objects from nodes. Containers are made before they are filled, for they may hold each other."""
+    """Objects from nodes. What a node refers to is complete and checked before the node is: nothing holds itself."""
 
     def __init__(self, nodes: list[Any], arrays: list[Any]) -> None:
         self._nodes, self._arrays = nodes, arrays
         self._made: dict[int, Any] = {}
         self._open: set[int] = set()
-        self._owned: set[int] = set()  # nodes that belong to one kernel alone
+        self._numbers: dict[int, int] = {}  # of nodes, by the identity of what they stand for
+        self._n_references: dict[int, int] = {}
+        self._owned: set[int] = set()  # nodes that belong to one object alone
 
     def read(self, value: Any) -> Any:
         """The value that this stands for."""
@@ -261,8 +259,10 @@ class _Reader:
                 if content in self._open or len(self._open) >= MOST_NESTED:
                     _refuse()
                 self._open.add(content)
-                self._make(content)
+                self._made[content] = made = self._make(content)
+                self._numbers[id(made)] = content
                 self._open.remove(content)
+            self._n_references[content] = self._n_references.get(content, 0) + 1
             return self._made[content]
         if type(content) is not str:
             _refuse()
@@ -274,64 +274,56 @@ class _Reader:
             return NOT_FINITE[content]
         return TYPES[content] if kind == "type" else _refuse()
 
-    def _make(self, number: int) -> None:
+    def _make(self, number: int) -> Any:
         kind, *content = _listed(self._nodes[number])
-        if kind in ("tuple", "tuple of"):
-            *name, items = content
-            values = tuple([self.read(item) for item in _listed(items)])
-            self._made[number] = _named(_class(*name), values) if kind == "tuple of" else values
-        elif kind in ("array", "scalar", "PCG64"):
+        if kind == "tuple":
+            (items,) = content
+            return tuple([self.read(item) for item in _listed(items)])
+        if kind in ("array", "scalar", "PCG64"):
             (place,) = content
-            self._made[number] = self._numeric(kind, self._taken(place))
-        elif kind == "names":
+            return self._numeric(kind, self._taken(place))
+        if kind == "names":
             shape, items = content
             names = np.empty(len(_listed(items)), object)
             for place, item in enumerate(items):
                 names[place] = self._key(item)
-            if not _is_shape(shape):
-                _refuse()
-            self._made[number] = names.reshape(shape)
-        elif kind == "list":
+            return names.reshape(shape) if _is_shape(shape) else _refuse()
+        if kind == "list":
             (items,) = content
-            self._made[number] = made = []
-            for item in _listed(items):
-                made.append(self.read(item))
-        elif kind == "dict":
+            return [self.read(item) for item in _listed(items)]
+        if kind == "dict":
             (items,) = content
-            entries: dict[Any, Any] = {}
-            self._made[number] = entries
-            for key, item in _listed(items):
-                entries[self._key(key)] = self.read(item)
-        elif kind == "kernel":
+            return {self._key(key): self.read(item) for key, item in _listed(items)}
+        if kind in ("tuple of", "kernel", "object"):
             name, items = content
-            found = _class(name)
-            if not _is_kernel(found):
-                _refuse()
-            kernel = found.__new__(found)
-            kernel.__setstate__({key: self._own(item) for key, item in _listed(items) if type(key) is str})
-            self._made[number] = kernel  # not before: nobody may look at one that has not checked its state
-        elif kind == "object":
-            name, items = content
-            found = _class(name)
-            if issubclass(found, tuple) or _is_kernel(found):
-                _refuse()
-            self._made[number] = instance = object.__new__(found)
-            for key, item in _listed(items):
-                if type(key) is not str:
-                    _refuse()
-                instance.__dict__[sys.intern(key)] = self.read(item)  # all instances have the same string
-        else:
-            _refuse()
+            return self._instance(kind, _class(name), _listed(items))
+        return _refuse()
 
-    def _own(self, value: Any) -> Any:
-        """A piece of a kernel. What it has checked must not change under it, so nothing else may have that piece."""
-        shared = type(value) is dict and value.get("@") in self._made
-        found = self.read(value)
-        if isinstance(found, np.ndarray) or _is_kernel(type(found)):
-            if shared:
-                _refuse()
-            self._owned.add(value["@"])
-        return found
+    def _instance(self, kind: str, found: Any, items: list[Any]) -> Any:
+        """An object of a class, once what it is to hold is what the class says it may."""
+        if kind != ("tuple of" if issubclass(found, tuple) else "kernel" if is_kernel(found) else "object"):
+            _refuse()
+        if kind == "tuple of":
+            made = tuple.__new__(found, [self.read(item) for item in items])
+            check(found, dict(zip(found._fields, made, strict=True)), made, self._is_owned)
+            return made
+        values = {sys.intern(key): self.read(item) for key, item in items if type(key) is str}
+        if len(values) != len(items):
+            _refuse()
+        made = found.__new__(found)
+        if kind == "kernel":
+            check(found, values, None, self._is_owned)
+            made.__setstate__(values)
+        else:
+            made.__dict__.update(values)
+            check(found, values, made, self._is_owned)
+        return made
+
+    def _is_owned(self, value: Any) -> bool:
+        """Whether only one object has this one. What was checked must not change under it, so none may come later."""
+        number = self._numbers[id(value)]
+        self._owned.add(number)
+        return self._n_references[number] == 1
 
     def _key(self, value: Any) -> Any:
         found = self.read(value)
@@ -350,6 +342,11 @@ class _Reader:
         if kind == "scalar":
             return array[()] if array.ndim == 0 else _refuse()
         return _generator(array)
+
+
+def _is_fine(value: Any) -> bool:
+    """Whether an object that is about to be written has this one for itself: nobody could have changed that."""
+    return True
 
 
 def _refuse(_: Any = None) -> NoReturn:
@@ -396,26 +393,13 @@ def _generator(numbers: Any) -> np.random.Generator:
     return np.random.Generator(made)
 
 
-def _named(kind: Any, values: tuple[Any, ...]) -> Any:
-    """A named tuple of these values, made without calling anything of its class."""
-    if not issubclass(kind, tuple) or len(values) != len(getattr(kind, "_fields", ())):
-        _refuse()
-    return tuple.__new__(kind, values)
-
-
-def _is_kernel(kind: Any) -> bool:
-    """Whether a class is compiled: such a class checks its state itself, for its loops trust it."""
-    return not kind.__flags__ & HEAP_TYPE and "__setstate__" in vars(kind)
-
-
 @cache
 def _class(name: str) -> Any:
-    """A class that holds state, by its name; nothing else is ever looked up, let alone called."""
+    """A class that says what it holds, by its name; nothing else is ever looked up, let alone called."""
     match = CLASS.fullmatch(name)
     if not match:
         raise CheckpointError(f"it asks for {name[:100]!r}, which is not of this package.")
     found = getattr(import_module(match[1]), match[2])
-    is_class = isinstance(found, type) and found.__module__ == match[1]
-    if not is_class or not (_is_kernel(found) or issubclass(found, tuple) or found.__new__ is object.__new__):
+    if not (isinstance(found, type) and found.__module__ == match[1] and describes(found)):
         raise CheckpointError(f"it asks for {name}, which is not a class that is ever written.")
     return found

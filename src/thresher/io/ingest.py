@@ -15,6 +15,7 @@ from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.threads import one_blas_thread
 from thresher.estimators._validation import is_plain
 from thresher.io.checkpoint import CheckpointError, load_with_note, save
+from thresher.io.schema import Anything, Array, Count, Dict, Flag, Is, Number, Schema, Text, check
 from thresher.io.sources.batches import START, Batch, Place
 from thresher.io.sources.columns import Columns
 from thresher.online.samples import Rows
@@ -47,6 +48,15 @@ class ProgressiveValidation:
         Weighted sums of squares, of the predictions and of the mean.
     """
 
+    _schema = Schema(
+        n_rows=Count(),
+        squared_error=Number(least=0.0),
+        squared_deviation=Number(least=0.0),
+        _support=Array("support", dtype="i8", least=0, ascending=True),
+        _values=Array("support"),
+        _intercept=Number(),
+        _mean=Number(),
+    )
     n_rows: int = 0
     squared_error: float = 0.0
     squared_deviation: float = 0.0
@@ -123,6 +133,18 @@ class Ingest:
     >>> ingest.learner.get_feature_names_out().tolist(), ingest.place.n_rows
     (['d'], 300)
     """
+
+    _schema = Schema(
+        lambda ingest: ingest._fits_learner(),
+        columns=Is(Columns),
+        settings=Dict(Anything(), keys=Text()),
+        place=Is(Place),
+        n_skipped=Count(),
+        n_filled=Count(),
+        n_unknown=Count(),
+        validation=Is(ProgressiveValidation),
+        finished=Flag(),
+    )
 
     def __init__(self, learner: Any, columns: Columns, settings: dict[str, Any] | None = None) -> None:
         self.learner, self.columns, self.settings = learner, columns, settings or {}
@@ -213,4 +235,16 @@ class Ingest:
             return None
         made = cls.__new__(cls)
         made.__dict__.update(note, learner=learner, _names=np.array(note["columns"].names, object))
+        check(cls, note, made, lambda value: True)
         return made
+
+    def _fits_learner(self) -> bool:
+        """Whether the learner has these columns."""
+        d = len(self._names)
+        if not self.n_skipped <= self.place.n_rows or self.validation._support.max(initial=-1) >= d:
+            return False
+        if isinstance(self.learner, Gram):
+            return self.learner.n_features == d
+        return not hasattr(self.learner, "summary_") or np.array_equal(
+            self._names, getattr(self.learner, "feature_names_in_", ())
+        )

@@ -26,6 +26,8 @@ from thresher.online._running cimport RunningSums, variance
 from thresher.online._ties cimport nth_largest, tie_band
 from thresher.online._working_set cimport WorkingSet
 
+from thresher.io.schema import Count, Flag, Is, Number, Schema
+
 # How many features the bound may fail to rule out before it is cheaper to move the reference.
 cdef enum:
     MAX_SUSPECTS = 12
@@ -63,6 +65,19 @@ cdef double curvature(
 cdef class Certificate:
     """Bound (2) for the features outside a working set."""
 
+    _schema = Schema(
+        lambda bound: len(bound.sums.sum_x) == len(bound.work.outside),
+        lambda bound: bound.work.n_kept <= bound.sparsity <= min(len(bound.work.features), len(bound.work.outside)),
+        sums=Is(RunningSums),
+        work=Is(WorkingSet),
+        sparsity=Count(),
+        centred=Flag(),
+        standardized=Flag(),
+        bound_scale=Number(0.0, INFINITY),
+        reach=Number(0.0, INFINITY),
+        width=Number(0.0, INFINITY),
+    )
+
     def __init__(
         self,
         RunningSums sums not None,
@@ -94,10 +109,7 @@ cdef class Certificate:
         self.sparsity = state["sparsity"]
         self.centred, self.standardized = state["centred"], state["standardized"]
         self.bound_scale, self.reach, self.width = state["bound_scale"], state["reach"], state["width"]
-        d = len(self.work.outside)
-        if len(self.sums.sum_x) != d or not 0 <= self.sparsity <= min(len(self.work.features), d):
-            raise ValueError("The working set does not fit the sparsity or the sums.")
-        self.scratch = np.zeros(d)
+        self.scratch = np.zeros(len(self.work.outside))
 
     def bounds(self, double slack):
         """Bound (2) over sigma_j for every feature, with slack = sqrt(D' G D / weight)."""

@@ -22,6 +22,8 @@ from thresher.online._certificate cimport curvature
 from thresher.online._running cimport RunningSums, variance
 from thresher.online._step cimport Measure
 
+from thresher.io.schema import Array, Flag, Is, Number, Schema
+
 # Moves multiplied in float32 may add up to this share of theta.
 cdef double SINGLE_REACH = 1e-2
 
@@ -30,6 +32,19 @@ NUMBERS = ("centred", "standardized", "single", "by_groups", "stale", "path")
 
 cdef class DenseGradient:
     """The gradient at an estimate of p features, on a Gram in float64."""
+
+    _schema = Schema(
+        lambda at: len(at.theta) == len(at.sums.sum_x),
+        centred=Flag(),
+        standardized=Flag(),
+        single=Flag(),
+        by_groups=Flag(),
+        stale=Flag(),
+        path=Number(0.0, INFINITY),
+        theta=Array("p"),
+        pull=Array("p"),
+        sums=Is(RunningSums),
+    )
 
     def __init__(self, Py_ssize_t n_features, bint centred, bint standardized, bint single, bint by_groups):
         self.sums = RunningSums(n_features)
@@ -52,8 +67,6 @@ cdef class DenseGradient:
         self.centred, self.standardized, self.single, self.by_groups, self.stale, self.path = (
             state[name] for name in NUMBERS
         )
-        if not len(state["theta"]) == len(state["pull"]) == len(self.sums.sum_x):
-            raise ValueError("The gradient is not that of the sums.")
         self.theta, self.pull = state["theta"], state["pull"]
         self._make_room()
 

@@ -12,11 +12,23 @@ from thresher.online._step_grid cimport GROWTH, N_POWER, ROUNDING, SHRINK, STABL
 from thresher.online._subspace cimport FEW_ITERATIONS, SLOW, Triplets, decompose, follow, keep_tangent, multiply_out
 from thresher.online._ties cimport largest_magnitude, nth_largest, tie_band
 
+from thresher.io.schema import Array, Count, Dict, Is, Number, Schema
+
 # A move of less than the root of rounding, relatively, changes the loss by less than rounding.
 cdef double UNFELT = 1e-8
 # What is counted: steps; projections without a full decomposition; gradients computed again; steps after which the loss
 # was higher; steps not taken because they overflow; certified steps that were shortened.
 TALLIES = ("steps", "followed", "refreshed", "rises", "overflows", "shortened")
+
+
+def _is_consistent(round):
+    """Whether every feature has a group, or the estimate is a matrix."""
+    p, groups, triplets = len(round.gradient.theta), round.groups, round.triplets
+    if len(round.mode) != p or round.gradient.by_groups != (triplets is None):
+        return False
+    if triplets is None:
+        return len(groups) == p and groups.max() < round.n_groups <= p
+    return triplets.left.shape[1] * triplets.right.shape[1] == p and not len(groups) and not round.n_groups
 
 
 cdef class DenseRound:
@@ -36,6 +48,21 @@ cdef class DenseRound:
         How many groups there are, and how many are kept.
     """
 
+    _schema = Schema(
+        _is_consistent,
+        gradient=Is(DenseGradient),
+        triplets=Is(Triplets) | None,
+        groups=Array("grouped", dtype="i8", least=0),
+        n_groups=Count(),
+        n_kept=Count(1),
+        mode=Array("p"),
+        stiffness=Number(0.0, INFINITY),
+        weight_then=Number(least=0.0),
+        intercept=Number(),
+        last_step=Number(least=0.0),
+        tallies=Dict(Count(), TALLIES),
+    )
+
     cdef readonly DenseGradient at
     cdef Triplets triplets
     cdef Py_ssize_t[::1] groups  # (p,)
@@ -53,18 +80,18 @@ cdef class DenseRound:
     def __init__(self, DenseGradient gradient not None, Triplets triplets, groups, n_groups, n_kept):
         self.at, self.triplets = gradient, triplets
         self.mode = np.zeros(len(gradient.theta))
+        groups = np.ascontiguousarray(groups, np.intp)
+        if n_kept < 1 or (
+            len(groups) != len(self.mode) or not 0 <= groups.min() <= groups.max() < n_groups
+            if triplets is None
+            else triplets.shape[0] * triplets.shape[1] != len(self.mode)
+        ):
+            raise ValueError("The pieces of the round do not fit.")
         self._set_groups(groups, n_groups, n_kept)
 
     def _set_groups(self, groups, Py_ssize_t n_groups, Py_ssize_t n_kept):
-        """Check that the pieces fit, and make the arrays that every round fills."""
-        groups = np.ascontiguousarray(groups, np.intp)
+        """Make the arrays that every round fills."""
         cdef Py_ssize_t p = len(self.at.theta)
-        if self.at.by_groups:
-            fits = len(groups) == p and 0 < n_groups <= p and groups.min() >= 0 and groups.max() < n_groups
-        else:
-            fits = self.triplets is not None and self.triplets.shape[0] * self.triplets.shape[1] == p
-        if not fits or len(self.mode) != p or n_kept < 1:
-            raise ValueError("The pieces of the round do not fit.")
         self.groups, self.n_groups, self.n_kept = groups, n_groups, n_kept
         self.target, self.projected = np.zeros((2, p))
         self.norms, self.ranked = np.zeros((2, n_groups if self.at.by_groups else 0))

@@ -30,6 +30,8 @@ from thresher.online._subspace cimport (
 )
 from thresher.online._ties cimport largest_magnitude
 
+from thresher.io.schema import Array, Count, Dict, Is, Number, Schema
+
 # Subspace iteration on a large matrix: a full decomposition costs as much as very many iterations.
 cdef int PATIENCE = 100
 cdef double PATIENT = 0.95
@@ -46,6 +48,21 @@ cdef class EntryRound:
     A step of zero asks for the certified step: one over the largest curvature tangent to the matrices of rank r,
     shortened until eta <= |move|^2 / (move' G move). That is the descent lemma's condition, so the loss does not rise.
     """
+
+    _schema = Schema(
+        lambda round: round.coef.shape == (round.triplets.left.shape[1], round.triplets.right.shape[1]),
+        coef=Array("d1", "d2"),
+        row_offsets=Array("d1"),
+        col_offsets=Array("d2"),
+        triplets=Is(Triplets),
+        bounded=Array("d1", "d2"),
+        bound=Number(0.0, INFINITY),
+        mode=Array("d1", "d2"),
+        stiffness=Number(0.0, INFINITY),
+        weight_then=Number(least=0.0),
+        last_step=Number(least=0.0),
+        tallies=Dict(Count(), TALLIES),
+    )
 
     cdef double[:, ::1] _coef
     cdef double[::1] _row_offsets, _col_offsets
@@ -93,12 +110,6 @@ cdef class EntryRound:
 
     def __setstate__(self, state):
         self.triplets = <Triplets?> state["triplets"]
-        shape = self.triplets.shape
-        if any(state[name].shape != shape for name in ("coef", "bounded", "mode")) or shape != (
-            len(state["row_offsets"]),
-            len(state["col_offsets"]),
-        ):
-            raise ValueError("The pieces of the round do not fit.")
         self._coef, self.bounded, self.mode = state["coef"], state["bounded"], state["mode"]
         self._row_offsets, self._col_offsets = state["row_offsets"], state["col_offsets"]
         self.bound, self.stiffness, self.weight_then = state["bound"], state["stiffness"], state["weight_then"]

@@ -15,6 +15,7 @@ from thresher.online._running cimport RunningSums, variance
 from thresher.online._working_set cimport WorkingSet
 
 from thresher._utils.tolerances import OWN_SHARE
+from thresher.io.schema import Array, Count, Flag, Schema
 
 # A feature may enter if this share of its variance is its own, that is, not explained by the members.
 cdef double OWN = OWN_SHARE[np.dtype(np.float64)], OWN_SINGLE = OWN_SHARE[np.dtype(np.float32)]
@@ -46,8 +47,33 @@ cdef void solve(double[:, ::1] upper, double *vector, Py_ssize_t n) noexcept nog
         vector[k] = (vector[k] - dot(&upper[k, 0] + k + 1, vector + k + 1, n - k - 1)) / upper[k, k]
 
 
+def _is_consistent(factor):
+    """Whether the members are different features, independent ones, and places are theirs."""
+    used, n = factor.members[: factor.n_members], len(factor.place)
+    place = np.zeros(n, np.intp)
+    if len(used) and not 0 <= used.min() <= used.max() < n:
+        return False
+    place[used] = np.arange(1, len(used) + 1)
+    n_factored = len(used) + (factor.centred if len(used) else 0)
+    return (
+        len(factor.upper) == len(factor.members) + 1
+        and np.array_equal(place, factor.place)
+        and np.count_nonzero(place) == len(used)
+        and bool((factor.upper.diagonal()[:n_factored] > 0.0).all())
+    )
+
+
 cdef class Factor:
     """Room for C of d features."""
+
+    _schema = Schema(
+        _is_consistent,
+        centred=Flag(),
+        upper=Array("side", "side"),
+        members=Array("capacity", dtype="i8"),
+        place=Array("d", dtype="i8"),
+        n_members=Count(most="capacity"),
+    )
 
     def __init__(self, Py_ssize_t n_features, Py_ssize_t capacity, bint centred):
         self.__setstate__({
@@ -69,16 +95,8 @@ cdef class Factor:
 
     def __setstate__(self, state):
         self.centred, self.n_members = state["centred"], state["n_members"]
-        self.upper, self.members = state["upper"], state["members"]
-        place, capacity = np.zeros(len(state["place"]), np.intp), len(self.members)
-        used = np.asarray(self.members)[: self.n_members]
-        if not 0 <= self.n_members <= capacity or np.asarray(self.upper).shape != (capacity + 1, capacity + 1):
-            raise ValueError("The factor is not that of its members.")
-        if not np.all((used >= 0) & (used < len(place))) or len(set(used.tolist())) < len(used):
-            raise ValueError("The members of the factor are not features.")
-        place[used] = np.arange(1, len(used) + 1)
-        self.place = place
-        self.column, self.solution = np.zeros((2, capacity + 1))
+        self.upper, self.members, self.place = state["upper"], state["members"], state["place"]
+        self.column, self.solution = np.zeros((2, len(self.upper)))
 
     cdef void clear(self) noexcept nogil:
         """Forget all members."""

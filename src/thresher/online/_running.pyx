@@ -6,8 +6,11 @@ from libc.math cimport sqrt
 
 from thresher._utils.reductions cimport add_multiple
 
+from thresher.io.schema import Array, Number, Schema
 from thresher.summaries._shifted import start_shift
 
+# Sums of the same rows agree to this share of what Cauchy and Schwarz allow.
+SAME = 1e-6
 FIELDS = ("shift_x", "sum_x", "sum_xx", "cross", "weight", "shift_y", "sum_y", "sum_yy")
 
 
@@ -17,6 +20,17 @@ cdef class RunningSums:
     A Gram computes these sums when its buffer is folded; a round after every row needs them after every row. Kernels
     write new rows to the buffer of the summary and to these sums: call ``begin`` before and ``end`` after.
     """
+
+    _schema = Schema(
+        shift_x=Array("d"),
+        sum_x=Array("d"),
+        sum_xx=Array("d"),
+        cross=Array("d"),
+        weight=Number(least=0.0),
+        shift_y=Number(),
+        sum_y=Number(),
+        sum_yy=Number(),
+    )
 
     def __init__(self, Py_ssize_t n_features):
         self.shift_x, self.sum_x, self.sum_xx, self.cross = np.zeros((4, n_features))
@@ -28,9 +42,17 @@ cdef class RunningSums:
     def __setstate__(self, state):
         for name in FIELDS:
             setattr(self, name, state[name])
-        if not len(self.shift_x) == len(self.sum_x) == len(self.sum_xx) == len(self.cross):
-            raise ValueError("The sums are of different numbers of features.")
         self.nonzero = np.zeros(len(self.sum_x), np.intp)
+
+    def agree_with(self, sums):
+        """Whether these are the sums of a summary, to the rounding of sums that are added in another order."""
+        x, y = np.sqrt(np.abs(sums.sum_xx)), np.sqrt(abs(sums.sum_yy))
+        scales = 0.0, np.sqrt(sums.weight) * x, x * x, x * y, sums.weight, 0.0, np.sqrt(sums.weight) * y, y * y
+        return all(
+            np.shape(getattr(self, name)) == np.shape(value)
+            and np.all(np.abs(np.asarray(getattr(self, name)) - value) <= SAME * scale)
+            for name, value, scale in zip(FIELDS, (getattr(sums, name) for name in FIELDS), scales)
+        )
 
     def read(self, summary):
         """Take the sums from the summary, after it has folded its rows about another shift or absorbed rows itself."""

@@ -31,6 +31,8 @@ from thresher.online._step_grid cimport RESTING, ROUNDING, SHRINK, STABLE, on_gr
 from thresher.online._ties cimport tie_band
 from thresher.online._working_set cimport WorkingSet
 
+from thresher.io.schema import Array, Count, Dict, Is, Number, Schema, Text
+
 # The bounds of the certificate shrink as rows come in: after this many rows they are tightened even where they hold.
 cdef Py_ssize_t ROWS_PER_SCAN = 16
 # With fewer steps there is nothing to save by a leap.
@@ -51,6 +53,22 @@ RULES = ("hard", "pursuit", "reciprocal")
 TALLIES = ("steps", "certified", "moved_references", "rises", "overflows", "leaps")
 
 
+def _is_consistent(round):
+    """Whether the pieces are of the same features, and the estimate is that of the working set, unless that is stale."""
+    work, factor, coef = round.certificate.work, round.factor, round.coef
+    pursuing = round.rule == "pursuit"
+    if len(coef) != len(work.outside) or len(factor.place) != pursuing * len(coef):
+        return False
+    if len(factor.members) != pursuing * len(work.features):
+        return False
+    if factor.centred != round.certificate.centred or np.count_nonzero(coef) > round.certificate.sparsity:
+        return False
+    support = work.features[: work.n_kept]
+    elsewhere = coef.copy()
+    elsewhere[support] = 0.0
+    return work.stale or (np.array_equal(coef[support], work.theta[: work.n_kept]) and not elsewhere.any())
+
+
 cdef class SparseRound:
     """Everything that rounds on one Gram work on.
 
@@ -58,6 +76,17 @@ cdef class SparseRound:
     normalised iterative hard thresholding, shrunk until eta <= |move|^2 / (move' G move). That is the descent lemma's
     condition, so the loss does not rise.
     """
+
+    _schema = Schema(
+        _is_consistent,
+        certificate=Is(Certificate),
+        factor=Is(Factor),
+        coef=Array("d"),
+        rule=Text(*RULES),
+        intercept=Number(),
+        last_step=Number(least=0.0),
+        tallies=Dict(Count(), TALLIES),
+    )
 
     cdef readonly RunningSums sums
     cdef readonly WorkingSet work
@@ -100,14 +129,6 @@ cdef class SparseRound:
         self.rule, self.intercept, self.last_step = RULES.index(state["rule"]), state["intercept"], state["last_step"]
         self.tallies = state["tallies"]
         self.sums, self.work = self.certificate.sums, self.certificate.work
-        cdef Py_ssize_t d = len(self._coef), capacity = len(self.work.features) if self.rule == PURSUIT else 0
-        if (
-            d != len(self.work.outside)
-            or len(self.factor.members) != capacity
-            or (capacity and len(self.factor.place) != d)
-        ):
-            raise ValueError("The pieces of the round do not fit.")
-        self.check_support()
 
     def check_support(self):
         """Make sure that the working set has room for the estimate."""

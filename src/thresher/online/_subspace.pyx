@@ -21,6 +21,8 @@ from scipy.linalg.cython_lapack cimport dgesdd
 
 from thresher._utils.reductions cimport add_multiple, dot, squared_residual
 
+from thresher.io.schema import Array, Count, Flag, Schema
+
 # The projection must equal that of a full decomposition this closely, relative to the largest singular value.
 cdef double ACCURACY = 1e-10
 # Triplets followed beyond the r that are wanted.
@@ -33,6 +35,15 @@ cdef double ORTHOGONAL = 1e-15
 
 cdef class Triplets:
     """Room for the leading singular values of a d1 x d2 matrix and their vectors, which are rows here."""
+
+    _schema = Schema(
+        lambda at: len(at.values) <= min(at.left.shape[1], at.right.shape[1]),
+        left=Array("n", "d1"),
+        values=Array("n"),
+        right=Array("n", "d2"),
+        rank=Count(1, "n"),
+        warm=Flag(),
+    )
 
     def __init__(self, Py_ssize_t n_rows, Py_ssize_t n_cols, Py_ssize_t rank, Py_ssize_t spare=SPARE):
         cdef Py_ssize_t n = min(rank + spare, n_rows, n_cols)
@@ -56,9 +67,6 @@ cdef class Triplets:
         }
 
     def __setstate__(self, state):
-        (n_left, d1), (n,), (n_right, d2) = (state[name].shape for name in ("left", "values", "right"))
-        if not n_left == n_right == n or not 1 <= state["rank"] <= n <= min(d1, d2):
-            raise ValueError("The triplets are not those of one matrix.")
         self.rank, self.warm = state["rank"], state["warm"]
         self.left, self.values, self.right = state["left"], state["values"], state["right"]
         self._make_room()

@@ -18,13 +18,37 @@ import numpy as np
 from thresher._utils.reductions cimport add_multiple, dot
 from thresher.online._running cimport RunningSums
 
+from thresher.io.schema import Array, Count, Flag, Schema
+
 WIDE = ("at_reference", "outside")
 SLOTS = ("features", "theta", "reference", "drift")
 COUNTS = ("size", "n_kept", "stale")
 
 
+def _is_consistent(work):
+    """Whether slots in use hold different features, which are those that are not outside."""
+    outside = np.ones(len(work.outside))
+    outside[work.features[: work.size]] = 0.0
+    return np.array_equal(outside, work.outside) and np.count_nonzero(outside == 0.0) == work.size
+
+
 cdef class WorkingSet:
     """Room for C of d features, with B rows in the buffer of the summary."""
+
+    _schema = Schema(
+        _is_consistent,
+        at_reference=Array("d"),
+        outside=Array("d", least=0.0, most=1.0),
+        features=Array("capacity", dtype="i8", least=0, below="d"),
+        theta=Array("capacity"),
+        reference=Array("capacity"),
+        drift=Array("capacity"),
+        local=Array("capacity", "capacity"),
+        rows=Array("block", "capacity"),
+        size=Count(most="capacity"),
+        n_kept=Count(most="size"),
+        stale=Flag(),
+    )
 
     def __init__(self, Py_ssize_t n_features, Py_ssize_t capacity, Py_ssize_t block):
         self.at_reference, self.outside = np.zeros(n_features), np.ones(n_features)
@@ -50,18 +74,6 @@ cdef class WorkingSet:
     def __setstate__(self, state):
         for name in (*WIDE, *SLOTS, "local", "rows", *COUNTS):
             setattr(self, name, state[name])
-        cdef Py_ssize_t capacity = len(self.features), d = len(self.outside)
-        used = np.asarray(self.features)[: self.size]
-        inside = np.asarray(self.outside)[used] if np.all((used >= 0) & (used < d)) else np.ones(1)
-        if (
-            len(self.at_reference) != d
-            or any(len(getattr(self, name)) != capacity for name in SLOTS)
-            or not (len(self.local) == self.local.shape[1] == self.rows.shape[1] == capacity)
-            or not 0 <= self.n_kept <= self.size <= min(capacity, d)
-            or len(set(used.tolist())) < self.size
-            or inside.any()
-        ):
-            raise ValueError("The working set is not one.")
         self._make_room()
 
     cdef void follow_row(self, RunningSums sums) noexcept nogil:

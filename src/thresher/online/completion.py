@@ -8,6 +8,7 @@ from thresher._utils.arrays import Floats
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.memory import require_bytes
 from thresher._utils.threads import one_blas_thread
+from thresher.io.schema import Count, Flag, Is, Number, Schema
 from thresher.online._entry_round import EntryRound
 from thresher.online.progress import Progress
 from thresher.online.samples import Observations
@@ -41,6 +42,18 @@ class EntriesRounds(Progress):
         Whether indices beyond the shape enlarge it.
     """
 
+    _schema = Schema(
+        lambda rounds: rounds.coef.shape == rounds.summary.shape,
+        lambda rounds: rounds._round.triplets.rank == min(rounds.rank, *rounds.summary.shape),
+        summary=Is(Entries, shared=True),
+        rank=Count(1),
+        offsets=Flag(),
+        growing=Flag(),
+        inflation=Number(least=0.0),
+        _weight_fresh=Number(least=0.0),
+        _round=Is(EntryRound),
+        _round_length=Count(1),
+    )
     summary: Entries
 
     def __init__(self, summary: Entries, rank: int, offsets: bool = False, growing: bool = False) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
+from thresher.io.schema import Count, Is, Schema, Tuple, contents
 from thresher.online._dense_gradient import DenseGradient
 from thresher.online._dense_round import DenseRound
 from thresher.online._subspace import Triplets
@@ -17,6 +18,26 @@ from thresher.summaries.gram import Gram
 
 # From this many columns on, products of the Gram with a dense vector are bound by memory, and float32 pays.
 SINGLE_FROM = 400
+
+
+def _describes(rounds: "DenseRounds", kernel: Any) -> bool:
+    """Whether a kernel is one of these rounds."""
+    p, sparsity, triplets = rounds.summary.n_features, rounds.sparsity, kernel.triplets
+    flags = kernel.gradient.centred, kernel.gradient.standardized
+    if flags != (rounds.centred, rounds.standardized) or rounds.summary.dtype != np.float64:
+        return False
+    if isinstance(sparsity, Groups):
+        return (
+            (triplets is None and rounds._shape == (p,) and kernel.n_kept == sparsity.s)
+            and kernel.n_groups == sparsity.n_groups
+            and np.array_equal(kernel.groups, sparsity.index)
+        )
+    shape = sparsity.shape or (p, 1)
+    return (
+        (triplets is not None and rounds._shape == shape and kernel.n_kept == sparsity.r)
+        and (triplets.left.shape[1], triplets.right.shape[1]) == shape
+        and triplets.rank == min(sparsity.r, *shape)
+    )
 
 
 class DenseRounds(GramRounds):
@@ -37,6 +58,13 @@ class DenseRounds(GramRounds):
     single : bool, optional
         Whether products with the moves are made in float32. By default where that pays.
     """
+
+    _schema = Schema(
+        lambda rounds: _describes(rounds, contents(rounds._round)),
+        sparsity=Is(Rank, Groups, shared=True),
+        _shape=Tuple(each=Count(1)),
+        _round=Is(DenseRound),
+    )
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ import numpy as np
 
 from thresher._utils.arrays import Floats, padded
 from thresher._utils.interrupts import InterruptsDeferred
+from thresher.io.schema import Count, Flag, Is, part
 from thresher.online.progress import Progress
 from thresher.online.samples import Rows
 from thresher.online.step_size import StepSize, step_table
@@ -30,6 +31,15 @@ class GramRounds(Progress):
         Second moments about the mean, and steps in units of the column scales.
     """
 
+    _schema = part(
+        lambda rounds: rounds._n_followed <= rounds.n_seen,
+        lambda rounds: len(rounds._round.coef) == rounds.summary.n_features,
+        lambda rounds: rounds._n_followed < rounds.n_seen or rounds._round.sums.agree_with(rounds.summary.sums()),
+        summary=Is(Gram, shared=True),
+        centred=Flag(),
+        standardized=Flag(),
+        _n_followed=Count(-1),
+    )
     summary: Gram
 
     def __init__(self, summary: Gram, centred: bool, standardized: bool) -> None:

@@ -4,6 +4,7 @@ from abc import ABC
 from typing import Any
 
 from thresher._utils.arrays import Floats
+from thresher.io.schema import Count, part
 from thresher.online.step_size import StepSize, step_table
 
 
@@ -22,6 +23,12 @@ class Progress(ABC):
         Samples seen by the last round.
     """
 
+    _schema = part(
+        lambda rounds: rounds.n_at_round + rounds.n_pending <= rounds.n_seen,
+        n_rounds=Count(),
+        n_pending=Count(),
+        n_at_round=Count(),
+    )
     summary: Any
     _round: Any  # the kernel
 

@@ -1,9 +1,12 @@
 """Gram x Cardinality, compiled and lazily certified: the fast truth."""
 
+from typing import Any
+
 import numpy as np
 
 from thresher._utils.arrays import Floats
 from thresher._utils.memory import require_bytes
+from thresher.io.schema import Count, Is, Schema, Text, contents
 from thresher.online._certificate import SPARE
 from thresher.online._sparse_round import RULES, SparseRound
 from thresher.online.gram_rounds import GramRounds
@@ -17,6 +20,17 @@ __all__ = ["RULES", "SparseRounds"]
 def _capacity(sparsity: int, n_features: int) -> int:
     """How many features a working set holds: whole vector registers of them."""
     return int(-(-min(2 * sparsity + SPARE, n_features) // 8) * 8)
+
+
+def _describes(rounds: "SparseRounds", kernel: Any) -> bool:
+    """Whether a kernel is one of these rounds."""
+    ours = rounds.sparsity, rounds.centred, rounds.standardized, rounds.rule
+    bound, d = kernel.certificate, rounds.summary.n_features
+    return bool(
+        (bound.sparsity, bound.centred, bound.standardized, kernel.rule) == ours
+        and len(bound.work.features) >= _capacity(rounds.sparsity, d)
+        and len(bound.work.rows) >= len(rounds.summary.state.buffer)
+    )
 
 
 class SparseRounds(GramRounds):
@@ -39,6 +53,13 @@ class SparseRounds(GramRounds):
         How the estimate moves: the paper's step; the same followed by least squares on the support; reciprocal
         thresholding.
     """
+
+    _schema = Schema(
+        lambda rounds: _describes(rounds, contents(rounds._round)),
+        sparsity=Count(),
+        rule=Text(*RULES),
+        _round=Is(SparseRound),
+    )
 
     def __init__(
         self,

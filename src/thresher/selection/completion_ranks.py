@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
 from thresher._utils.threads import one_blas_thread
+from thresher.io.schema import Flag, Schema
 from thresher.online._entry_round import fit_offsets, squared_residuals
 from thresher.online.completion import EntriesRounds
 from thresher.selection.criteria import Criterion
@@ -42,6 +43,7 @@ class CompletionRanks(RoundsFamily):
     nothing was observed have no parameters.
     """
 
+    _schema = Schema(offsets=Flag(), growing=Flag())
     offsets: bool = False
     growing: bool = False
     memorable = False
@@ -65,6 +67,14 @@ class CompletionRanks(RoundsFamily):
     def new_rounds(self, summary: Entries, size: int) -> EntriesRounds:
         """Rounds at a rank."""
         return EntriesRounds(summary, size, self.offsets, self.growing)
+
+    def fits(self, rounds: EntriesRounds, size: int) -> bool:
+        """Whether these are rounds at this rank."""
+        return type(rounds) is EntriesRounds and (rounds.rank, rounds.offsets, rounds.growing) == (
+            size,
+            self.offsets,
+            self.growing,
+        )
 
     def start(self, rounds: EntriesRounds, path: Path, size: int) -> None:
         """Let rounds go on from a candidate and its offsets, if they have not come as far."""

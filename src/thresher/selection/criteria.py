@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
 from thresher._utils.tolerances import PERFECT
+from thresher.io.schema import Array, Count, Schema, Text
 from thresher.online.samples import Samples
 from thresher.solvers.path import Path
 
@@ -40,6 +41,15 @@ class Selection:
         Rows seen when it was chosen.
     """
 
+    _schema = Schema(
+        lambda choice: choice.chosen in choice.sizes,
+        method=Text(),
+        sizes=Array("sizes", dtype="i8", least=0, ascending=True, shared=True),
+        criterion=Array("sizes", least=-np.inf, most=np.inf, shared=True),
+        standard_error=Array("sizes", least=-np.inf, most=np.inf, nan=True) | None,
+        chosen=Count(),
+        n_samples=Count(),
+    )
     method: str
     sizes: NDArray[np.intp]
     criterion: Floats
@@ -66,6 +76,10 @@ class Chooser(ABC):
 
     #: Whether it must see the samples themselves.
     needs_rows: ClassVar[bool] = False
+
+    def fits(self, summary: Any) -> bool:
+        """Whether this may be a chooser for a stream that the summary has seen: nothing that was saved is trusted."""
+        return True
 
     def check(self, summary: Any) -> None:  # noqa: B027 - most choosers need nothing but the summary
         """Raise if the choice cannot be made for a stream that this summary has seen the beginning of."""

@@ -1,5 +1,6 @@
 """Choosing a size by cross-validation, exactly, without keeping a row."""
 
+import sys
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +10,13 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_positive_integer
+from thresher.io.schema import Count, Flag, Is, List, Of, Schema
 from thresher.online.samples import Rows, Samples
 from thresher.selection.criteria import Chooser, Method, Selection, smallest_minimiser
 from thresher.selection.family import Family
 from thresher.solvers.path import Path
+from thresher.summaries.gram import Gram
+from thresher.summaries.multiresponse import MultiResponse
 
 Hashes = NDArray[np.uint64]
 
@@ -72,6 +76,7 @@ class CrossValidation(Method):
     S. Yang and Q. Sun (2026), Section 6: choose s by cross-validation on the initial batch or in the early rounds.
     """
 
+    _schema = Schema(n_folds=Count(2), n_samples=Count(1), one_standard_error=Flag())
     n_folds: int = 5
     n_samples: int = 2000
     one_standard_error: bool = False
@@ -89,6 +94,16 @@ class CrossValidation(Method):
 class CrossValidationChooser(Chooser):
     """Fold summaries, while the size may still change."""
 
+    _schema = Schema(
+        lambda chooser: len(chooser.folds) in (0, chooser.method.n_folds) and not (chooser.over and chooser.folds),
+        lambda chooser: chooser.over or chooser.n_seen == sum(fold.n_samples for fold in chooser.folds),
+        method=Of(CrossValidation),
+        n_most=Count(1, sys.maxsize),
+        folds=List(Is(Gram, MultiResponse)),
+        n_seen=Count(),
+        n_next=Count(1),
+        over=Flag(),
+    )
     needs_rows = True
 
     def __init__(self, method: CrossValidation, n_most: int) -> None:
@@ -98,6 +113,19 @@ class CrossValidationChooser(Chooser):
         self.n_seen = 0
         self.n_next = 1  # rows at which to cross-validate again
         self.over = False
+
+    def fits(self, summary: Any) -> bool:
+        """Whether every fold is a part of the summary, and no row is in none."""
+        sizes = [name for name in ("n_features", "n_responses", "dtype") if hasattr(summary, name)]
+        alike = all(
+            type(fold) is type(summary) and all(getattr(fold, name) == getattr(summary, name) for name in sizes)
+            for fold in self.folds
+        )
+        if not alike or self.n_seen > summary.n_samples or self.over:
+            return alike and self.over
+        for fold in self.folds:
+            summary.subtract(fold)  # raises ValueError if it is not a part
+        return bool(self.n_seen == summary.n_samples and self.n_next <= 2 * summary.n_samples + 1)
 
     def absorb(self, summary: Any, samples: Samples) -> None:
         """Add each row to its fold."""

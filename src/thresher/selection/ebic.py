@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from thresher._utils.arrays import Floats
+from thresher.io.schema import Count, Either, Number, Schema, Text
 from thresher.selection.criteria import Criterion
 
 # How far above the bound for consistency gamma is; see docs/choosing.md for what it makes of finite samples.
@@ -47,6 +48,7 @@ class Ebic(Criterion):
     array([3, 5])
     """
 
+    _schema = Schema(gamma=Either(Number(least=0.0), Count(), Text("auto")))
     gamma: float | str = "auto"
     name: ClassVar[str] = "ebic"
 

@@ -37,5 +37,9 @@ class RoundsFamily(Family):
     def largest(self, summary: Any) -> int:
         """The largest size that there is."""
 
+    @abstractmethod
+    def fits(self, rounds: Any, size: int) -> bool:
+        """Whether rounds may be those that `new_rounds` makes at a size: nothing that was saved is trusted."""
+
     def start(self, rounds: Any, path: Path, size: int) -> None:
         """Let rounds that were given a new path go on from a candidate, where that is better than where they are."""

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from thresher._utils.arrays import Floats, Integers
+from thresher.io.schema import Array, Count, Is, Schema
+from thresher.summaries.gram import Gram
 
 # Summaries of the support are kept at choices this factor apart, back to this share of the samples.
 PARTS_APART, OLDEST_PART = 1.2, 0.125
@@ -29,11 +31,30 @@ class Record:
         The summary of the features in the support; kept for some of the recent records.
     """
 
+    _schema = Schema(
+        lambda record: record.part is None or record.part.n_features == len(record.support),
+        lambda record: record.part is None or record.part.n_samples == record.n_samples,
+        n_samples=Count(),
+        size=Count(),
+        support=Array("support", dtype="i8", least=0, ascending=True, shared=True),
+        values=Array("support", shared=True),
+        part=Is(Gram) | None,
+    )
     n_samples: int
     size: int
     support: Integers
     values: Floats
     part: Any
+
+
+def follows(history: list[Record], n_samples: int, n_features: int | None) -> bool:
+    """Whether these may be the records of a stream of so many samples; matrices have no support."""
+    counts = [record.n_samples for record in history]
+    most = 0 if n_features is None else n_features
+    ordered = all(before <= after for before, after in zip(counts, [*counts[1:], n_samples], strict=False))
+    return ordered and all(
+        not len(record.support) or (record.support[-1] < most and record.size <= most) for record in history
+    )
 
 
 def note(history: list[Record], summary: Any, size: int, support: Integers, values: Floats) -> None:

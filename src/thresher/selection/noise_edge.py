@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher._utils.arrays import Floats
+from thresher.io.schema import Count, Either, Number, Schema
 from thresher.selection.criteria import Criterion, misfit
 
 
@@ -49,6 +50,7 @@ class NoiseEdge(Criterion):
     2
     """
 
+    _schema = Schema(lambda method: method.factor > 1.0, factor=Either(Number(), Count()))
     factor: float = 2.0
     name: ClassVar[str] = "noise_edge"
 

@@ -7,11 +7,18 @@ import numpy as np
 
 from thresher._utils.arrays import Floats
 from thresher._utils.interrupts import InterruptsDeferred
+from thresher.io.schema import Count, Either, Is, List, Nothing, Of, Schema
+from thresher.online.completion import EntriesRounds
+from thresher.online.dense import DenseRounds
 from thresher.online.samples import Samples
+from thresher.online.sparse import SparseRounds
 from thresher.online.step_size import StepSize
-from thresher.selection.criteria import Method, Selection
+from thresher.selection.criteria import Criterion, Method, Selection
+from thresher.selection.cross_validation import CrossValidationChooser
 from thresher.selection.family import RoundsFamily
-from thresher.selection.history import Record, note
+from thresher.selection.history import Record, follows, note
+from thresher.summaries.entries import Entries
+from thresher.summaries.gram import Gram
 
 
 class SelectingRounds:
@@ -36,6 +43,26 @@ class SelectingRounds:
     parts : int, default=20
         From one choice to the next there is one more sample for every `parts`.
     """
+
+    _schema = Schema(
+        lambda rounds: rounds.inner.summary is rounds.summary,
+        lambda rounds: rounds.family.fits(rounds.inner, rounds.size),
+        lambda rounds: rounds._next <= rounds.inner.n_seen * (1 + 1 / rounds.parts) + 1,
+        lambda rounds: follows(rounds.history, rounds.inner.n_seen, getattr(rounds.summary, "n_features", None)),
+        lambda rounds: rounds.selection is None or rounds.selection.n_samples <= rounds.inner.n_seen,
+        lambda rounds: (rounds.method is None) == (rounds.chooser is None),
+        lambda rounds: rounds.chooser is None or rounds.chooser.fits(rounds.summary),
+        summary=Is(Gram, Entries, shared=True),
+        family=Of(RoundsFamily),
+        size=Count(),
+        method=Of(Method) | None,
+        chooser=Either(Is(CrossValidationChooser), Of(Criterion), Nothing()),
+        parts=Count(1),
+        inner=Is(SparseRounds, DenseRounds, EntriesRounds),
+        selection=Is(Selection, shared=True) | None,
+        history=List(Is(Record)),
+        _next=Count(1),
+    )
 
     def __init__(
         self,

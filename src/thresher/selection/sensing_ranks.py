@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher._utils.arrays import Floats
+from thresher.io.schema import Count, Flag, Schema, Tuple
 from thresher.online.dense import DenseRounds
 from thresher.selection.criteria import Criterion
 from thresher.selection.family import RoundsFamily
@@ -39,6 +40,7 @@ class SensingRanks(RoundsFamily):
     left as soon as a further round could not change a choice: some tens of passes over the moments for each rank.
     """
 
+    _schema = Schema(shape=Tuple(Count(1), Count(1)), centred=Flag())
     shape: tuple[int, int]
     centred: bool = True
     memorable = False
@@ -83,6 +85,14 @@ class SensingRanks(RoundsFamily):
     def new_rounds(self, summary: Gram, size: int) -> DenseRounds:
         """Rounds at a rank."""
         return DenseRounds(summary, Rank(size, self.shape), self.centred, False)
+
+    def fits(self, rounds: DenseRounds, size: int) -> bool:
+        """Whether these are rounds of such matrices, at this rank."""
+        return (
+            type(rounds) is DenseRounds
+            and rounds.sparsity == Rank(size, self.shape)
+            and (rounds.centred, rounds.standardized) == (self.centred, False)
+        )
 
     def start(self, rounds: DenseRounds, path: Path, size: int) -> None:
         """Let rounds go on from a candidate, if they have not come as far: candidates are found in a hurry."""

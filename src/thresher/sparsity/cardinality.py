@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_positive_integer
+from thresher.io.schema import Count, Schema
 from thresher.sparsity._common import largest, relative_concavity
 
 
@@ -39,6 +40,7 @@ class Cardinality:
     0.25
     """
 
+    _schema = Schema(s=Count(1))
     s: int
 
     def __post_init__(self) -> None:

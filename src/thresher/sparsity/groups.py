@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_positive_integer
+from thresher.io.schema import Array, Count, Labels, Schema
 from thresher.sparsity._common import largest, relative_concavity
 
 
@@ -39,6 +40,13 @@ class Groups:
     >>> groups.names
     array(['colour', 'size', 'age'], dtype='<U6')
     """
+
+    _schema = Schema(
+        lambda groups: len(np.unique(groups.index)) == groups.n_groups >= 1,
+        s=Count(1),
+        names=Labels("groups", "iubUSO", (str, int, bytes)),
+        index=Array("d", dtype="i8", least=0, below="groups", shared=True),  # with `keeping`
+    )
 
     def __init__(self, labels: ArrayLike, s: int) -> None:
         self.s = check_positive_integer(s, "s")

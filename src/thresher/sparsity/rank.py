@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_positive_integer
+from thresher.io.schema import Count, Schema, Tuple
 from thresher.sparsity._common import relative_concavity
 
 
@@ -40,6 +41,7 @@ class Rank:
     1
     """
 
+    _schema = Schema(r=Count(1), shape=Tuple(Count(1), Count(1)) | None)
     r: int
     shape: tuple[int, int] | None = None
 

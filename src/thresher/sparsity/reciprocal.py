@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thresher._utils.arrays import Floats
+from thresher.io.schema import Schema
 from thresher.sparsity._common import largest
 from thresher.sparsity.cardinality import Cardinality
 
@@ -37,6 +38,8 @@ class Reciprocal(Cardinality):
     >>> round(Reciprocal(16).concavity(2), 3)
     0.112
     """
+
+    _schema = Schema()
 
     def project(self, theta: ArrayLike) -> Floats:
         """The thresholded vector, as a new array."""

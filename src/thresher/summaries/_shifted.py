@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from thresher._utils.arrays import Floats
+from thresher._utils.checks import LARGEST
 from thresher._utils.memory import require_bytes
+from thresher.io.schema import Array, Count, Flag, Number, Schema
 from thresher.summaries._buffer import add_rows, put_rows
 
 # The shift moves when the mean is further from it than this share of the second moment about it.
@@ -34,6 +36,30 @@ STRIPE = 32
 class State:
     """Everything that a Gram of d columns holds; all sums are over the rows that were folded."""
 
+    _schema = Schema(
+        lambda s: 1 <= len(s.sum_x) <= len(s.scatter),
+        lambda s: s.started or not (s.weight or s.buffer_root.any()),
+        lambda s: not s.buffer_root[s.n_buffered :].any() and not s.buffer[s.n_buffered :].any(),
+        lambda s: s.n_samples > s.n_buffered or not s.weight,
+        lambda s: s.is_within_reach(),
+        # Columns to come are zero until they do.
+        lambda s: not s.scatter[len(s.sum_x) :].any() and not s.scatter[:, len(s.sum_x) :].any(),
+        scatter=Array("room", "room", dtype="f8 f4"),
+        buffer=Array("block", "d"),
+        buffer_y=Array("block"),
+        buffer_root=Array("block", least=0.0),
+        shift_x=Array("d"),
+        sum_x=Array("d"),
+        sum_xx=Array("d"),
+        cross=Array("d"),
+        weight=Number(least=0.0),
+        shift_y=Number(),
+        sum_y=Number(),
+        sum_yy=Number(),
+        n_samples=Count(),
+        n_buffered=Count(most="n_samples", below="block"),  # a full buffer is folded at once
+        started=Flag(),
+    )
     scatter: NDArray[np.floating]  # (d, d) or larger, upper triangle
     buffer: Floats  # (B, d)
     buffer_y: Floats  # (B,)
@@ -50,8 +76,25 @@ class State:
     n_buffered: int = 0  # of which this many wait in the buffer
     started: bool = False  # whether a row has set the shift
 
+    def is_within_reach(self) -> bool:
+        """Whether rows within the limits of `check_range` could have left these sums; products do not overflow then."""
+        x, y = (2.0 * LARGEST[dtype] for dtype in (self.scatter.dtype, np.dtype(np.float64)))
+        w, root = self.weight, max(float(self.buffer_root.max()), 1.0)
+        limits = (
+            (x, self.shift_x),
+            (y, np.array([self.shift_y])),
+            (root * x, self.buffer),
+            (root * y, self.buffer_y),
+            (w * x, self.sum_x),
+            (w * y, np.array([self.sum_y])),
+            (w * x * x, self.sum_xx, self.scatter),
+            (w * x * y, self.cross),
+            (w * y * y, np.array([self.sum_yy])),
+        )
+        return all(-limit <= array.min() and array.max() <= limit for limit, *arrays in limits for array in arrays)
+
     def check(self) -> None:
-        """Raise ValueError if the arrays do not fit together: compiled loops trust them, and files can be forged."""
+        """Raise ValueError if the arrays do not fit together: compiled loops trust them."""
         columns = (self.shift_x, self.sum_x, self.sum_xx, self.cross)
         d, block = len(self.sum_x), len(self.buffer)
         if (
@@ -216,7 +259,8 @@ def fold(state: State) -> bool:
     # In place: the transposes are Fortran-ordered, and their lower triangle is our upper one.
     syrk(1.0, rows.astype(scatter.dtype, copy=False).T, beta=1.0, c=scatter.T, lower=1, overwrite_c=1)
     # Rows that were folded are not kept, not even in the file of a summary.
-    state.buffer[: state.n_buffered], state.n_buffered = 0.0, 0
+    new = slice(state.n_buffered)
+    state.buffer[new], state.buffer_y[new], state.buffer_root[new], state.n_buffered = 0.0, 0.0, 0.0, 0
     moved = state.weight > 0.0 and mean_left_shift(state)
     if moved:
         recentre_shift(state)

@@ -17,6 +17,7 @@ from thresher._utils.checks import (
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.memory import require_bytes
 from thresher.io.checkpoint import Saving
+from thresher.io.schema import Array, Count, Number, Schema
 
 Indices = NDArray[np.intp]
 
@@ -52,6 +53,16 @@ class Entries(Saving):
     array([[0., 0.],
            [0., 1.]])
     """
+
+    _schema = Schema(
+        lambda summary: min(summary.shape) >= 1,
+        lambda summary: not summary.sums[summary.counts == 0.0].any(),
+        counts=Array("d1", "d2", least=0.0),
+        sums=Array("d1", "d2"),
+        n_samples=Count(),
+        sum_squares=Number(least=0.0),
+        _total=Number(least=0.0),
+    )
 
     def __init__(self, shape: tuple[int, int]) -> None:
         d1, d2 = (check_positive_integer(side, "shape") for side in shape)

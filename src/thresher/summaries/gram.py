@@ -11,6 +11,7 @@ from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_coef, check_features, check_partner, check_positive_integer, check_rows
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.io.checkpoint import Saving
+from thresher.io.schema import Flag, Is, Schema
 from thresher.summaries import _shifted
 from thresher.summaries._combining import add, check_part, copied, make_constant
 from thresher.summaries._shifted import State, Sums
@@ -86,6 +87,12 @@ class Gram(Saving):
     >>> float(summary.loss([0.5, 0.0], intercept=0.5))
     0.0
     """
+
+    _schema = Schema(
+        lambda gram: len(gram.state.buffer) >= gram.block_size,
+        _hold_rows=Flag(),
+        _state=Is(State),
+    )
 
     def __init__(self, n_features: int, dtype: DTypeLike = np.float64, hold_rows: bool = False) -> None:
         d = check_positive_integer(n_features, "n_features")

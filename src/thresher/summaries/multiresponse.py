@@ -12,6 +12,7 @@ from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_partner, check_positive_integer, check_rows
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.io.checkpoint import Saving
+from thresher.io.schema import Count, Is, Schema
 from thresher.summaries.gram import Gram
 
 
@@ -46,6 +47,14 @@ class MultiResponse(Saving):
     >>> float(summary.loss([[2.0, 1.0]], intercept=[0.0, -1.0]))
     0.0
     """
+
+    _schema = Schema(
+        lambda summary: summary.n_features + summary.n_responses == summary._joint.n_features,
+        lambda summary: summary._joint.dtype == np.float64,
+        n_features=Count(1),
+        n_responses=Count(1),
+        _joint=Is(Gram),
+    )
 
     def __init__(self, n_features: int, n_responses: int) -> None:
         self.n_features = check_positive_integer(n_features, "n_features")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
+from thresher.io.schema import Count, Text, described
 from thresher.io.sources.choices import Policy
 from thresher.io.sources.columns import Columns, Rows
 from thresher.io.sources.source import Source
@@ -18,6 +19,7 @@ from thresher.io.sources.table_file import TableFile
 MOST_ROWS = 4096
 
 
+@described(n_rows=Count(), digest=Text())
 class Place(NamedTuple):
     """How far a source was read: how many rows, and what was in them; without the latter, nobody can go on from it."""
 

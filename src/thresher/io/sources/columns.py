@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import LARGEST
+from thresher.io.schema import Dict, Number, Schema, Text, Tuple
 from thresher.io.sources.source import Source
 from thresher.io.sources.source_error import SourceError
 from thresher.io.sources.table_file import REMEDY, Kinds, TableFile, is_number
@@ -51,6 +52,17 @@ class Columns:
         Of each column of X, in the first rows; NaN if all values were missing there.
     """
 
+    _schema = Schema(
+        lambda columns: len(columns.features) > 0 and len(set(columns.names)) == len(columns.names),
+        lambda columns: set(columns.levels) <= set(columns.features) and all(columns.levels.values()),
+        lambda columns: len(columns.means) in (0, len(columns.names)),
+        target=Text() | None,
+        weight=Text() | None,
+        features=Tuple(each=Text()),
+        levels=Dict(Tuple(each=Text()), keys=Text()),
+        truths=Tuple(each=Text()),
+        means=Tuple(each=Number(nan=True)),
+    )
     target: str | None
     weight: str | None
     features: tuple[str, ...]
