@@ -104,10 +104,9 @@ def estimators() -> Iterator[tuple[str, Any]]:
     yield "MatrixCompleter, auto", MatrixCompleter(selection=NoiseEdge(3.0), offsets=True).partial_fit(*ids(60))
 
 
-def baseline_estimators() -> Iterator[tuple[str, Any]]:
-    """Baselines, before and after their first batch."""
-    X, y = rows(120)
-    for kind in (
+def baseline_kinds() -> list[Any]:
+    """Baselines for rows of numbers."""
+    return [
         baselines.AdaGradL1(),
         baselines.AdaptiveDantzig(2, random_state=3, n_warmup=20),
         baselines.DebiasedSGD(features=[1, 3], batch_size=25),
@@ -119,10 +118,16 @@ def baseline_estimators() -> Iterator[tuple[str, Any]]:
         baselines.OnlineDebiasedLasso(features=[1], batch_size=25),
         baselines.OnlineLasso(),
         baselines.OnlineLinearizedLasso(n_warmup=30),
-        baselines.OSLasso(n_warmup=40),
+        baselines.OSLasso(n_warmup=40, update="samples"),
         baselines.OSLasso(n_warmup=40, update="rounds"),
         baselines.StreamingSparseRegression(),
-    ):
+    ]
+
+
+def baseline_estimators() -> Iterator[tuple[str, Any]]:
+    """Baselines, before and after their first batch."""
+    X, y = rows(120)
+    for kind in baseline_kinds():
         for n in (20, 120):
             yield f"{type(kind).__name__}, {n} rows", clone(kind).fit(X[:n], y[:n])
     yield "NuclearProximal", baselines.NuclearProximal().fit(*matrices(60))

@@ -1,9 +1,18 @@
-"""BLAS on one thread for a while, whoever asks for it first and whoever leaves last."""
+"""Several threads on one object; and BLAS on one thread for a while, whoever asks first and whoever leaves last."""
 
+import copy
+import pickle
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
+import numpy as np
 import threadpoolctl
+from sklearn.base import clone
 
+from thresher import OnlineHardThresholding, SparseRegressor
+from thresher._utils.locks import lock_of
 from thresher._utils.threads import one_blas_thread
 
 
@@ -35,3 +44,64 @@ def test_the_last_to_leave_lifts_the_limit():
     end.set()
     thread.join()
     assert after == before
+
+
+def test_eight_threads_on_one_object():
+    """Every kind runs in `checks/threads.py`; here are the summary, the two estimators of rows, and two orders."""
+    script = Path(__file__).parents[1] / "checks" / "threads.py"
+    for kind in ("Gram", "SparseRegressor", "OnlineHardThresholding", "merging in opposite order", "fork while locked"):
+        command = [sys.executable, script, "--only", kind, "--calls", "60"]
+        subprocess.run(command, check=True, timeout=120)
+
+
+def test_a_lock_is_neither_saved_nor_copied():
+    model = SparseRegressor().partial_fit(np.eye(3), np.arange(3.0))
+    by_pickle = OnlineHardThresholding(1, step_size=shrinking).partial_fit(np.eye(3), np.arange(3.0))
+    for one in (model, model.summary_, by_pickle):
+        with lock_of(one):
+            for other in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+                assert "_lock" not in vars(other)
+                assert lock_of(other) is not lock_of(one)
+    assert "_lock" not in vars(clone(model))
+
+
+def test_whoever_reads_waits_for_the_end_of_a_change():
+    model, read = SparseRegressor(1).partial_fit(np.eye(3), np.arange(3.0)), []
+    reader = threading.Thread(target=lambda: read.append(model.coef_))
+    with lock_of(model):
+        reader.start()
+        reader.join(0.2)
+        assert not read
+        model.partial_fit(np.eye(3), 2.0 * np.arange(3.0))
+    reader.join()
+    np.testing.assert_array_equal(read[0], model.coef_)
+
+
+def test_ctrl_c_reaches_a_thread_that_waits_for_a_lock():
+    """The main thread waits outside of the blocks that hold signals back."""
+    code = """if True:
+        import signal, threading, time
+        import numpy as np
+        from thresher import Gram
+        from thresher._utils.locks import lock_of
+        gram, held, end = Gram(2), threading.Event(), threading.Event()
+        def hold():
+            with lock_of(gram):
+                held.set()
+                time.sleep(0.3)
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                end.wait()
+        threading.Thread(target=hold, daemon=True).start()
+        held.wait()
+        try:
+            gram.absorb(np.eye(2), np.ones(2))
+        except KeyboardInterrupt:
+            assert gram.n_samples == 0
+            print("interrupted")
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout == "interrupted\n"
+
+
+def shrinking(t, k):
+    return 0.1 / t

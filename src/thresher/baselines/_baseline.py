@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from thresher._utils.arrays import Floats, read_only
 from thresher._utils.interrupts import InterruptsDeferred
+from thresher._utils.locks import locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import Estimator
 from thresher.estimators._linear import SparseLinear
@@ -112,6 +113,7 @@ class StreamingBaseline(Estimator, ABC):
 
     # -- shared ------------------------------------------------------------------------------------------
 
+    @locked
     def _take(self, X: Any, y: Any, reset: bool) -> Self:
         with self._unchanged_by_failure():
             self._check_parameters()

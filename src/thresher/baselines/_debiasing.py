@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.checks import as_real, check_features
+from thresher._utils.locks import locked
 from thresher.baselines._baseline import Baseline
 from thresher.inference.intervals import Intervals, check_level, make_intervals
 from thresher.io.schema import Array, Count, Number, part
@@ -60,6 +61,7 @@ class Debiasing(Baseline):
         penalty_=Number(least=0.0) | None,
     )
 
+    @locked
     def confidence_intervals(self, level: float = 0.95) -> Intervals:
         """Intervals for the coefficients of `features`, one at a time, from the rows in complete batches.
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from thresher._utils.arrays import Floats
+from thresher._utils.locks import lock_of
 from thresher.baselines._baseline import Baseline
 from thresher.baselines._lasso_stream import LassoStream
 from thresher.io.schema import Is, Number, part
@@ -35,12 +36,13 @@ class LassoBaseline(Baseline):
         done = 0
         for X_block, y_block, _ in gram.blocks(X, y, None):
             given = penalties(self.penalty, self.noise, gram.n_features, gram.n_samples, len(y_block))
-            n = learn(gram, X_block, y_block, given, self.penalty, *settings)
-            done += n
-            if n < len(y_block):
-                break
-            if gram.fold_if_full():
-                self._stream.sums.read(gram)
+            with lock_of(gram):
+                n = learn(gram, X_block, y_block, given, self.penalty, *settings)
+                done += n
+                if n < len(y_block):
+                    break
+                if gram.fold_if_full():
+                    self._stream.sums.read(gram)
         return done
 
     def _estimate(self) -> Floats:

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_summary
+from thresher._utils.locks import locked
 from thresher._utils.threads import one_blas_thread
 from thresher._utils.tolerances import TINY
 from thresher._utils.warnings import warn_caller
@@ -102,6 +103,7 @@ class OnSummary(Baseline):
     tol: float
     max_iter: int
 
+    @locked
     def fit_summary(self, summary: Gram) -> Self:
         """Fit from second moments alone: as ``fit`` on the rows that the summary has seen.
 

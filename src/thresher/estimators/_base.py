@@ -1,8 +1,7 @@
 """What every estimator has in common: parameters and rows are checked before any state changes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from operator import attrgetter, is_
 from typing import Any, ClassVar, Self, cast
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.checks import check_range, check_summary, check_weights
+from thresher._utils.locks import LOCK, lock_of, locked
 from thresher.estimators._validation import is_plain
 from thresher.io.checkpoint import Saving
 from thresher.io.schema import Dict, Is, Maybe, Text, part
@@ -28,6 +28,22 @@ def _reader(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
     return attrgetter(*kind._parameter_constraints)
 
 
+class _Unchanged:
+    """A block that restores the attributes of an object if it fails; entered for every row, so no generator."""
+
+    __slots__ = ("_before", "_value")
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __enter__(self) -> None:
+        self._before = self._value.__dict__.copy()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is not None:
+            self._value.__dict__ = self._before  # at once, for another thread may be reading
+
+
 class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
     """An estimator that is left exactly as it was by whatever it rejects."""
 
@@ -36,21 +52,14 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
         _sklearn_output_config=Maybe(Dict(Text(), keys=Text())),  # of set_output
     )
     # What is found out again when it is needed is not saved.
-    _transient: ClassVar[tuple[str, ...]] = ("_checked_parameters", "_adopted")
+    _transient: ClassVar[tuple[str, ...]] = ("_checked_parameters", "_adopted", LOCK)
 
-    @contextmanager
-    def _unchanged_by_failure(self) -> Iterator[None]:
-        """Leave the model exactly as it was if the block fails.
+    def _unchanged_by_failure(self) -> "_Unchanged":
+        """A block that leaves the model exactly as it was if it fails.
 
         Attributes are restored, not what they refer to: the block replaces what it changes or does not touch it.
         """
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        return _Unchanged(self)
 
     def _check_parameters(self) -> None:
         """Validate the parameters, unless they are the very objects that were validated before."""
@@ -110,6 +119,7 @@ class Streaming(Estimator, ABC):
     _summary_type: ClassVar[Any]
     summary_: Any
 
+    @locked
     def fit_summary(self, summary: Any) -> Self:
         """Fit from cross-products alone: as ``fit`` on the rows that the summary has seen.
 
@@ -129,17 +139,19 @@ class Streaming(Estimator, ABC):
         return int(self.summary_.n_samples)
 
     def _partial_fit(self, *samples: Any) -> Self:
-        with self._unchanged_by_failure():
-            self._check_parameters()
-            first = not hasattr(self, "summary_")
-            checked = self._check(*samples, reset=first)
-            if first:
-                self._start(self._new_summary(checked))
-            self._adopt_parameters()
-            plan = self._plan(len(checked))
-        self._absorb(checked, plan)
+        with lock_of(self):
+            with self._unchanged_by_failure():
+                self._check_parameters()
+                first = not hasattr(self, "summary_")
+                checked = self._check(*samples, reset=first)
+                if first:
+                    self._start(self._new_summary(checked))
+                self._adopt_parameters()
+                plan = self._plan(len(checked))
+            self._absorb(checked, plan)
         return self
 
+    @locked
     def _fit(self, *samples: Any) -> Self:
         with self._unchanged_by_failure():
             self._check_parameters()

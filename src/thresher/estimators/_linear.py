@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.checks import check_features, check_positive_integer, check_summary
+from thresher._utils.locks import lock_of, locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import StreamingRows
 from thresher.estimators._candidates import Candidates
@@ -55,7 +56,8 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         """
         check_is_fitted(self, "coef_")
         rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        coef, intercept = self.coef_, self.intercept_
+        with lock_of(self):
+            coef, intercept = self.coef_, self.intercept_  # of the same moment
         if issparse(rows):
             result: Floats = rows @ coef + intercept
             return result
@@ -118,6 +120,7 @@ class SummaryLinear(SparseLinear, StreamingRows):
         names: NDArray[Any] = groups.names[groups.norms(self.coef_) > 0.0]
         return names
 
+    @locked
     def path(self, max_sparsity: int | None = None) -> Candidates:
         """The models of every size, by forward selection, backward elimination and swaps on the rows so far.
 
@@ -145,12 +148,14 @@ class SummaryLinear(SparseLinear, StreamingRows):
             criterion=criterion.criterion(path),
         )
 
+    @locked
     def noise_variance(self) -> float:
         """The variance of the noise: residual sum of squares over n less the coefficients and the intercept."""
         from thresher.inference.intervals import noise_variance
 
         return noise_variance(self.summary_, self.coef_, self._family.centred)
 
+    @locked
     def diagnose(self) -> "Diagnosis":
         """What could be wrong: too few rows, conditioning, near-twins, constant columns, noise, an unstable support.
 
@@ -173,6 +178,7 @@ class SummaryLinear(SparseLinear, StreamingRows):
             [*((record.n_samples, record.support) for record in recent), (n, np.flatnonzero(coef))],
         )
 
+    @locked
     def support_stability(self) -> Floats:
         """How often each feature was kept while rows came in, recent rows counting more: row t counts for t.
 
@@ -184,6 +190,7 @@ class SummaryLinear(SparseLinear, StreamingRows):
         check_is_fitted(self, "summary_")
         return stability(self.selection_history_, self.n_samples_seen_, self.n_features_in_)
 
+    @locked
     def confidence_intervals(
         self,
         level: float = 0.95,
@@ -276,6 +283,7 @@ class SummaryLinear(SparseLinear, StreamingRows):
     def _widen(self, n_features: int) -> None:
         """Append columns that were zero in every row so far; all that was learned stays."""
 
+    @locked
     def _learn(self, rows: Rows, names: NDArray[Any] | None = None) -> None:
         """``partial_fit`` on rows that were checked elsewhere; columns beyond those known are new, if without names."""
         d = rows.X.shape[1]

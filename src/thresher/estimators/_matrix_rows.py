@@ -8,6 +8,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import Floats
+from thresher._utils.locks import lock_of
 from thresher.estimators._validation import checked_shape
 from thresher.sparsity.rank import Rank
 from thresher.summaries.gram import Gram
@@ -30,8 +31,10 @@ class MatrixRows(RegressorMixin):  # type: ignore[misc]
     def factors_(self) -> tuple[Floats, Floats, Floats]:
         """U, singular values and V' of the coefficients; the largest entry of each column of U is positive."""
         check_is_fitted(self, "coef_")
-        u, s, vt = Rank(max(self.rank_, 1)).factors(self.coef_)
-        return u[:, : self.rank_], s[: self.rank_], vt[: self.rank_]
+        with lock_of(self):
+            coef, rank = self.coef_, self.rank_  # of the same moment
+        u, s, vt = Rank(max(rank, 1)).factors(coef)
+        return u[:, :rank], s[:rank], vt[:rank]
 
     def predict(self, X: Any) -> Floats:
         """Predicted responses.
@@ -47,7 +50,9 @@ class MatrixRows(RegressorMixin):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
         rows, _ = self._as_rows(X, self._shape)
         rows = validate_data(self, rows, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        result: Floats = safe_sparse_dot(rows, self.coef_.reshape(-1)) + self.intercept_
+        with lock_of(self):
+            coef, intercept = self.coef_, self.intercept_  # of the same moment
+        result: Floats = safe_sparse_dot(rows, coef.reshape(-1)) + intercept
         return result
 
     def _as_rows(self, X: Any, known: tuple[int, int] | None) -> tuple[Any, tuple[int, int]]:

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats
+from thresher._utils.locks import locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import Streaming, StreamingRows
 from thresher.io.schema import Count, Flag, Is, Maybe, Number, part
@@ -53,6 +54,7 @@ class OnlineEstimator(Streaming):
     max_iter: int
     _rounds: SelectingRounds
 
+    @locked
     def finish(self) -> Self:
         """Close the current round: run one now if anything was absorbed since the last."""
         check_is_fitted(self, "summary_")

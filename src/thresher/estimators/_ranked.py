@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats
+from thresher._utils.locks import locked
 from thresher.estimators._base import Estimator
 from thresher.estimators._candidates import Candidates
 from thresher.estimators._online import OnlineEstimator
@@ -52,6 +53,7 @@ class Ranked(Estimator):
             raise ValueError(f"rank={self.rank} exceeds the smaller side of the matrix; use at most {side}.")
         return int(self.rank), None
 
+    @locked
     def path(self) -> Candidates:
         """Estimates of every rank, from the summary alone: neither the current estimate nor the stream has a say.
 

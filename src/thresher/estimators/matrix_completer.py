@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats
+from thresher._utils.locks import locked
 from thresher._utils.memory import require_bytes
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._ids import IdMap, are_ids, as_ids
@@ -288,6 +289,7 @@ class MatrixCompleter(RankedRounds):
 
     # -- using the model -------------------------------------------------------------------------------
 
+    @locked
     def _show(self) -> "Shown":
         """What the rounds have found, with offsets that are zero on average."""
         check_is_fitted(self, "summary_")

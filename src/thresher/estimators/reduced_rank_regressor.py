@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import Floats
 from thresher._utils.interrupts import InterruptsDeferred
+from thresher._utils.locks import locked
 from thresher.estimators._base import StreamingRows
 from thresher.estimators._candidates import Candidates
 from thresher.estimators._ranked import Ranked
@@ -169,6 +170,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
 
     # -- fitting ---------------------------------------------------------------------------------------
 
+    @locked
     def finish(self) -> Self:
         """Compute the estimate now, with the parameters as they are."""
         check_is_fitted(self, "summary_")
@@ -249,6 +251,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
         loss = path.loss * self.summary_.n_responses
         return Candidates(path.sizes, loss, criterion, [coef[0] for coef in coefs] if self._one_response else coefs)
 
+    @locked
     def _estimate(self) -> _Estimate:
         """The estimate for all rows so far, computed once."""
         check_is_fitted(self, "summary_")

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.interrupts import InterruptsDeferred
+from thresher._utils.locks import locked
 from thresher.estimators._linear import SummaryLinear
 from thresher.io.schema import Array, Count, Either, Flag, Is, List, Maybe, Nothing, Of, Schema, described
 from thresher.online.samples import Rows, Samples
@@ -203,6 +204,7 @@ class SparseRegressor(SummaryLinear):
 
     # -- fitting ---------------------------------------------------------------------------------------
 
+    @locked
     def finish(self) -> Self:
         """Choose the support on all rows so far: the place where a stream ends, or pauses."""
         check_is_fitted(self, "summary_")
@@ -311,6 +313,7 @@ class SparseRegressor(SummaryLinear):
     def _family(self) -> SubsetFamily:
         return SubsetFamily(self._solved.centred, self._solved.groups)
 
+    @locked
     def _estimate(self) -> _Estimate:
         """Least squares on the support, computed once for all rows so far."""
         if "summary_" not in self.__dict__:

@@ -2,9 +2,11 @@
 
 import os
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from thresher._utils.locks import LOCK, lock_of
 from thresher.io.encoding import NewerFormatError, decode, encode
 from thresher.io.schema import CheckpointError
 
@@ -12,7 +14,9 @@ __all__ = ["CheckpointError", "NewerFormatError", "Saving", "from_bytes", "load"
 
 
 class Saving:
-    """What all estimators and summaries offer."""
+    """What all estimators and summaries offer. A file has no lock in it."""
+
+    _transient: ClassVar[tuple[str, ...]] = (LOCK,)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, complete or not at all; ``thresher.load`` reads it again.
@@ -26,10 +30,16 @@ class Saving:
 
         It is not for classes from elsewhere and for parameters such as functions, of which pickle takes care.
         """
-        try:
-            return from_bytes, (encode(self),)
-        except (TypeError, ValueError, RecursionError):
-            return super().__reduce_ex__(protocol)
+        with lock_of(self):
+            try:
+                return from_bytes, (encode(self),)
+            except (TypeError, ValueError, RecursionError):
+                return super().__reduce_ex__(protocol)
+
+    def __getstate__(self) -> Any:
+        """The attributes, for pickle: a copy has a lock of its own."""
+        state: Any = super().__getstate__()
+        return {name: value for name, value in (state or {}).items() if name != LOCK}
 
 
 def from_bytes(content: bytes) -> Any:
@@ -67,7 +77,9 @@ def save(value: Any, path: str | os.PathLike[str], note: Any = None, generations
     """
     if generations < 1:
         raise ValueError(f"generations must be at least 1, got {generations}")
-    content, path = encode(value, note), Path(path)
+    with lock_of(value) if isinstance(value, Saving) else nullcontext():
+        content = encode(value, note)
+    path = Path(path)
     beside = path.with_name(f".{path.name}.part")
     try:
         with beside.open("wb") as file:

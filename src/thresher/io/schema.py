@@ -131,7 +131,8 @@ class Number(Field):
         """Whether it is a float in this range."""
         if not isinstance(value, float | np.floating):
             return False
-        return bool(self._least <= value <= self._most) or (self._nan and value != value)
+        number = float(value)
+        return self._least <= number <= self._most or (self._nan and number != number)
 
 
 class Array(Field):

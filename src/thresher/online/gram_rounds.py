@@ -7,6 +7,7 @@ import numpy as np
 
 from thresher._utils.arrays import Floats, padded
 from thresher._utils.interrupts import InterruptsDeferred
+from thresher._utils.locks import lock_of
 from thresher.io.schema import Count, Flag, Is, part
 from thresher.online.progress import Progress
 from thresher.online.samples import Rows
@@ -83,8 +84,9 @@ class GramRounds(Progress):
         first = self.n_rounds
         with InterruptsDeferred() as interrupts:
             for block in self.summary.blocks(rows.X, rows.y, rows.weights):
-                self.run_block(block, self.steps_left(steps, first), n_warmup, round_size)
-                self.follow_fold(self.summary.fold_if_full())
+                with lock_of(self.summary):
+                    self.run_block(block, self.steps_left(steps, first), n_warmup, round_size)
+                    self.follow_fold(self.summary.fold_if_full())
                 interrupts.check()
         return self
 

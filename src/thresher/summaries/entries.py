@@ -15,6 +15,7 @@ from thresher._utils.checks import (
     check_weights,
 )
 from thresher._utils.interrupts import InterruptsDeferred
+from thresher._utils.locks import lock_of, locked
 from thresher._utils.memory import require_bytes
 from thresher.io.checkpoint import Saving
 from thresher.io.schema import Array, Count, Number, Schema
@@ -89,17 +90,20 @@ class Entries(Saving):
 
     # -- the loss --------------------------------------------------------------------------------------
 
+    @locked
     def loss(self, coef: ArrayLike, intercept: float | None = 0.0) -> float:
         """Half the weighted mean of (value - coef - intercept)^2 over all observations; None: the best intercept."""
         theta = self._fitted(coef, intercept)
         total = np.vdot(theta, self.counts * theta - 2.0 * self.sums) + self.sum_squares
         return max(float(total), 0.0) / (2.0 * self.weight)
 
+    @locked
     def gradient(self, coef: ArrayLike, intercept: float | None = 0.0) -> Floats:
         """The gradient of the loss in the coefficients, d1 x d2, at a fixed intercept (None: the best one)."""
         result: Floats = (self.counts * self._fitted(coef, intercept) - self.sums) / self.weight
         return result
 
+    @locked
     def best_intercept(self, coef: ArrayLike) -> float:
         """The number that, added to every entry of coef, minimises the loss."""
         return float(np.sum(self.sums - self.counts * self._check_coef(coef)) / self.weight)
@@ -132,6 +136,7 @@ class Entries(Saving):
         """
         return self.add(*check_entries(rows, cols, values, sample_weight, self.shape))
 
+    @locked
     def add(self, rows: Indices, cols: Indices, values: Floats, weights: Floats | None) -> Self:
         """Add observations that were checked."""
         weighted = values if weights is None else weights * values
@@ -149,8 +154,10 @@ class Entries(Saving):
 
     def copy(self) -> "Entries":
         """An independent copy."""
-        return self.resized(self.shape)
+        with lock_of(self):
+            return self.resized(self.shape)
 
+    @locked
     def resized(self, shape: tuple[int, int]) -> "Entries":
         """A copy with more rows and columns, in which nothing was observed."""
         result = Entries(shape)
@@ -162,11 +169,12 @@ class Entries(Saving):
     def merge(self, other: "Entries") -> "Entries":
         """The summary of both streams, as a new object."""
         check_partner(self, other, "merge", "shape")
-        return self._combine(other, 1)
+        return self._combine(other.copy(), 1)
 
     def subtract(self, other: "Entries") -> "Entries":
         """The summary of the observations that are in this one but not in `other`, as a new object."""
         check_partner(self, other, "subtract", "shape")
+        self, other = self.copy(), other.copy()  # one after the other, so that nobody waits for both
         result = self._combine(other, -1)
         wrong = result.counts < -1e-9 * np.maximum(self.counts, 1.0)
         if wrong.any() or result.n_samples < 0 or result.sum_squares < -1e-8 * self.sum_squares:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_coef, check_features, check_partner, check_positive_integer, check_rows
 from thresher._utils.interrupts import InterruptsDeferred
+from thresher._utils.locks import lock_of, locked
 from thresher.io.checkpoint import Saving
 from thresher.io.schema import Flag, Is, Schema
 from thresher.summaries import _shifted
@@ -136,15 +137,18 @@ class Gram(Saving):
         """Rows that are folded at once."""
         return block_rows(self.n_features, self._hold_rows)
 
+    @locked
     def sums(self) -> Sums:
         """Weight, shift and first-order sums over all rows."""
         return _shifted.sums(self._state)
 
+    @locked
     def _sums_of_response(self) -> Sums:
         """The same of no column: in O(1), but for rows not yet folded."""
         return _shifted.block_sums(self._state, np.zeros(0, np.intp))[1]
 
     @property
+    @locked
     def weight(self) -> float:
         """Sum of the weights."""
         root = self._state.buffer_root[: self._state.n_buffered]
@@ -160,12 +164,14 @@ class Gram(Saving):
         """Weighted mean of y; zero before the first row."""
         return self._sums_of_response().mean_y
 
+    @locked
     def variance(self, centred: bool = True) -> Floats:
         """Mean square of each column, about its mean or about zero; exactly zero for a constant column."""
         sums = self.sums()
         result: Floats = sums.squares(centred) / (sums.weight or 1.0)
         return result
 
+    @locked
     def response_variance(self, centred: bool = True) -> float:
         """The weighted mean of y^2 over all rows so far, about the mean or zero: twice the loss of no features."""
         sums = self._sums_of_response()
@@ -180,6 +186,7 @@ class Gram(Saving):
         """Sum w x x', as a new d x d array."""
         return self._full(centred=False)
 
+    @locked
     def _full(self, centred: bool) -> Floats:
         sums, result = self.sums(), _shifted.shifted_scatter(self._state)
         np.fill_diagonal(result, sums.sum_xx)  # float64 whatever the storage
@@ -193,6 +200,7 @@ class Gram(Saving):
         """Sum w x y."""
         return self.sums().products_y(centred=False)
 
+    @locked
     def moments(self, centred: bool = True) -> Moments:
         """The (co)moments of x and y; columns are read when they are asked for, without a d x d temporary."""
         return Moments(self._state, centred)
@@ -204,6 +212,7 @@ class Gram(Saving):
         """
         return self.equations(check_features(features, self.n_features), centred)[:2]
 
+    @locked
     def equations(self, features: NDArray[np.intp], centred: bool) -> tuple[Floats, Floats, Sums]:
         """The same for features that were checked, and their sums."""
         matrix, sums = _shifted.block_sums(self._state, features)
@@ -213,6 +222,7 @@ class Gram(Saving):
 
     # -- the loss --------------------------------------------------------------------------------------
 
+    @locked
     def loss(self, coef: ArrayLike, intercept: float | None = 0.0) -> float:
         """Half the weighted mean of (y - x . coef - intercept)^2 over all rows so far.
 
@@ -223,6 +233,7 @@ class Gram(Saving):
         total += 2.0 * beta * (along_sum - sums.sum_y) + sums.weight * beta * beta
         return max(total, 0.0) / (2.0 * sums.weight)
 
+    @locked
     def gradient(self, coef: ArrayLike, intercept: float | None = 0.0) -> Floats:
         """The gradient of the loss in the coefficients, at a fixed intercept (None: the best one)."""
         _, product, along_sum, beta, sums = self._residual_sums(coef, intercept)
@@ -231,6 +242,7 @@ class Gram(Saving):
         gradient: Floats = result / sums.weight
         return gradient
 
+    @locked
     def best_intercept(self, coef: ArrayLike) -> float:
         """The intercept that minimises the loss for these coefficients."""
         sums = self.sums()
@@ -268,16 +280,18 @@ class Gram(Saving):
 
     def absorb_checked(self, X: Any, y: Floats, weights: Floats | None) -> Self:
         """Add rows that were checked."""
-        with InterruptsDeferred() as interrupts:
+        with lock_of(self), InterruptsDeferred() as interrupts:
             for block in self.blocks(X, y, weights):
-                self.absorb_block(*block)
+                _shifted.buffer_rows(self._state, *block)
+                self.fold_if_full()
                 interrupts.check()
         return self
 
     def absorb_block(self, X: Floats, y: Floats, weights: Floats | None) -> None:
         """Add checked rows, dense and in float64, that the buffer has room for."""
-        _shifted.buffer_rows(self._state, X, y, weights)
-        self.fold_if_full()
+        with lock_of(self):
+            _shifted.buffer_rows(self._state, X, y, weights)
+            self.fold_if_full()
 
     def blocks(self, X: Any, y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats | None]]:
         """Cut checked rows where the buffer fills up, or sooner, each piece dense and in float64."""
@@ -320,6 +334,7 @@ class Gram(Saving):
         """A summary of the same kind that has seen nothing."""
         return Gram(self.n_features, self.dtype, self._hold_rows)
 
+    @locked
     def select(self, features: ArrayLike) -> "Gram":
         """The summary of the same rows with only these columns, in this order, as a new object."""
         index = check_features(features, self.n_features)
@@ -331,6 +346,7 @@ class Gram(Saving):
         new.weight, new.n_samples, new.started = sums.weight, ours.n_samples, ours.started
         return result
 
+    @locked
     def grown(self, n_features: int) -> "Gram":
         """The summary of the same rows with columns of zeros appended; it takes over the storage of this one.
 
@@ -355,19 +371,21 @@ class Gram(Saving):
         check_partner(self, other, "merge", "n_features")
         # About the shift of the heavier one, which is the closer one to the common mean.
         large, small = (self, other) if self.weight >= other.weight else (other, self)
-        return large._combine(small, 1.0, np.result_type(self.dtype, other.dtype))
+        return large._copy(np.result_type(self.dtype, other.dtype))._add(small.copy(), 1.0)
 
     def subtract(self, other: "Gram") -> "Gram":
         """The summary of the rows that are in this one but not in `other`, as a new object."""
         check_partner(self, other, "subtract", "n_features")
-        if other.n_samples > self.n_samples or other.weight > self.weight * (1.0 + 1e-12):
+        result, other = self.copy(), other.copy()  # one after the other, so that nobody waits for both
+        n, weight, before = result.n_samples, result.weight, result.sums().sum_xx
+        if other.n_samples > n or other.weight > weight * (1.0 + 1e-12):
             raise ValueError(
                 f"Cannot subtract {other.n_samples} rows of total weight {other.weight:g} from "
-                f"{self.n_samples} rows of total weight {self.weight:g}: that is more than was absorbed."
+                f"{n} rows of total weight {weight:g}: that is more than was absorbed."
             )
-        result = self._combine(other, -1.0, self.dtype)
-        before, after = self.sums().sum_xx, result._state.sum_xx
-        nothing_left = result.n_samples == 0 or result.weight <= 1e-12 * self.weight
+        result._add(other, -1.0)
+        after = result._state.sum_xx
+        nothing_left = result.n_samples == 0 or result.weight <= 1e-12 * weight
         check_part(before, after, nothing_left)
         result._state.sum_xx = np.maximum(after, 0.0)
         if nothing_left:
@@ -378,15 +396,15 @@ class Gram(Saving):
             make_constant(result._state, np.flatnonzero(cancelled))
         return result
 
-    def _combine(self, other: "Gram", sign: float, dtype: DTypeLike) -> "Gram":
-        """This summary plus `sign` times the other, about this one's shift."""
-        result, other = self._copy(dtype), other._copy(other.dtype)
-        for one in (result, other):
+    def _add(self, other: "Gram", sign: float) -> "Gram":
+        """Add `sign` times the other, about this one's shift; both are folded."""
+        for one in (self, other):
             if one._state.n_buffered:
                 one._fold()
-        add(result._state, other._state, sign)
-        return result
+        add(self._state, other._state, sign)
+        return self
 
+    @locked
     def _copy(self, dtype: DTypeLike) -> "Gram":
         result = Gram(self.n_features, dtype, self._hold_rows)
         result._state = copied(self._state, result._state.scatter)

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_partner, check_positive_integer, check_rows
 from thresher._utils.interrupts import InterruptsDeferred
+from thresher._utils.locks import lock_of, locked
 from thresher.io.checkpoint import Saving
 from thresher.io.schema import Count, Is, Schema
 from thresher.summaries.gram import Gram
@@ -92,6 +93,7 @@ class MultiResponse(Saving):
         joint = self.joint_moments(centred)
         return joint[: self.n_features, : self.n_features], joint[: self.n_features, self.n_features :]
 
+    @locked
     def joint_moments(self, centred: bool = True) -> Floats:
         """(Co)moments of the joined rows (x, y), (p + q) x (p + q)."""
         return self._joint.comoment() if centred else self._joint.second_moment()
@@ -114,12 +116,14 @@ class MultiResponse(Saving):
 
     # -- the loss --------------------------------------------------------------------------------------
 
+    @locked
     def loss(self, coef: ArrayLike, intercept: ArrayLike | None = 0.0) -> float:
         """Half the weighted mean of |y - x coef - intercept|^2 over all rows so far; None is the best intercept."""
         joined, product, along_sum, beta = self._residual_sums(coef, intercept)
         total = np.sum(joined * product) + 2.0 * beta @ along_sum + self.weight * beta @ beta
         return max(float(total), 0.0) / (2.0 * self.weight)
 
+    @locked
     def gradient(self, coef: ArrayLike, intercept: ArrayLike | None = 0.0) -> Floats:
         """The gradient of the loss in the coefficients, p x q, at a fixed intercept (None: the best one)."""
         _, product, along_sum, beta = self._residual_sums(coef, intercept)
@@ -128,6 +132,7 @@ class MultiResponse(Saving):
         gradient: Floats = result[: self.n_features] / sums.weight
         return gradient
 
+    @locked
     def best_intercept(self, coef: ArrayLike) -> Floats:
         """The intercepts that minimise the loss for these coefficients."""
         return self.mean_y - self.mean_x @ self._check_coef(coef)
@@ -140,9 +145,10 @@ class MultiResponse(Saving):
         joined = np.vstack([self._check_coef(coef), -np.eye(self.n_responses)])
         if self.weight == 0.0:
             raise ValueError("The summary is empty: absorb rows with positive weight first.")
-        state, sums = self._joint.state, self._joint.sums()
-        buffer = state.buffer[: state.n_buffered]
-        product = blas.dsymm(1.0, state.scatter.T, joined, lower=1) + buffer.T @ (buffer @ joined)
+        with lock_of(self._joint):
+            state, sums = self._joint.state, self._joint.sums()
+            buffer = state.buffer[: state.n_buffered]
+            product = blas.dsymm(1.0, state.scatter.T, joined, lower=1) + buffer.T @ (buffer @ joined)
         along_sum: Floats = sums.sum_x @ joined
         if intercept is None:
             beta = -along_sum / sums.weight
@@ -174,7 +180,7 @@ class MultiResponse(Saving):
 
     def absorb_checked(self, X: Any, Y: Floats, weights: Floats | None) -> Self:
         """Add rows that were checked."""
-        with InterruptsDeferred() as interrupts:
+        with lock_of(self), InterruptsDeferred() as interrupts:
             for block in self.blocks(X, Y, weights):
                 self._joint.absorb_checked(*block)
                 interrupts.check()
