@@ -6,6 +6,7 @@ seeds. Records are kept in benchmarks/results/baselines/, seed by seed; delete l
     python benchmarks/baseline_accuracy.py    # what is missing, then the tables and the picture of docs/baselines.md
 """
 
+import argparse
 import json
 from functools import partial
 from itertools import product
@@ -136,6 +137,9 @@ def slug(design):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--save", action="store_true", help="draw docs/baselines.png again")
+    save = parser.parse_args().save
     import matplotlib.pyplot as plt
 
     RESULTS.mkdir(exist_ok=True)
@@ -149,7 +153,8 @@ def main():
             print(f"- {name}: `{label(method)}`, best of {len(GRIDS[name])}")
         found.plot(highlight=HIGHLIGHTED, ax=ax)
         ax.set_title(design)
-    figure.savefig(DOCS / "baselines.png", dpi=110)
+    if save:
+        figure.savefig(DOCS / "baselines.png", dpi=110)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def run(name, rho, seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "consistency.json")
+    parser.add_argument("--output", type=Path, help="where to keep the result, such as results/consistency.json")
     arguments = parser.parse_args()
     table = {}
     with threadpool_limits(1):
@@ -72,7 +72,9 @@ def main():
                 }
                 ratios = " ".join(f"{e / o:5.2f}" for e, o in zip(error, oracle, strict=True))
                 print(f"{name:22} {design:13} {ratios}   features {kept[-1]:.0f}", flush=True)
-    arguments.output.write_text(json.dumps({"machine": machine(), "times": TIMES, "table": table}, indent=1) + "\n")
+    if arguments.output is not None:
+        result = {"machine": machine(), "times": TIMES, "table": table}
+        arguments.output.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ written to CSV, `thresher fit` reads them once with nothing tuned, and `thresher
 has all rows in memory, standardised columns and five-fold cross-validation.
 """
 
+import argparse
 import io
 import json
 import tempfile
@@ -43,6 +44,9 @@ def write_csv(path, X, y, names):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/results")
+    save = parser.parse_args().save
     data = load_diabetes()
     products = PolynomialFeatures(2, include_bias=False)
     X = products.fit_transform(data.data)
@@ -69,7 +73,8 @@ def main():
         r2, size = np.mean(runs, axis=0)
         summary[name] = {"r2": r2, "features": size, "runs": runs}
         print(f"{name:24} {r2:10.4f} {size:10.2f}")
-    RESULTS.write_text(json.dumps(summary, indent=1) + "\n")
+    if save:
+        RESULTS.write_text(json.dumps(summary, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ docs/choosing.md. For each price: squared error of the candidate chosen on the p
 mean over designs and row counts, and false features per model. Writes results/price_of_a_feature.json.
 """
 
+import argparse
 import json
 from pathlib import Path
 
@@ -40,6 +41,9 @@ def chosen(path, price):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/results")
+    save = parser.parse_args().save
     found = {}
     for name, design in DESIGNS.items():
         for seed in SEEDS:
@@ -67,7 +71,8 @@ def main():
         results.append({"price": price or "default", "mean_ratio": mean, "false_features": false, "ratios": ratios})
         print(f"{price or 'default'!s:12} {mean:.3f} of the default's error, {false:.2f} false features")
     path = Path(__file__).parent / "results" / "price_of_a_feature.json"
-    path.write_text(json.dumps({"rows": ROWS, "seeds": len(SEEDS), "prices": results}, indent=1) + "\n")
+    if save:
+        path.write_text(json.dumps({"rows": ROWS, "seeds": len(SEEDS), "prices": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

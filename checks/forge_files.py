@@ -1,7 +1,7 @@
 """Forged files: edited by somebody who knows the format, with lengths and checksum made right again.
 
     python checks/forge_files.py                          # 5,000 files, less than a minute
-    python checks/forge_files.py --cases 20000 --save     # the long run
+    python checks/forge_files.py --long                   # 20,000 files, kept in results/
     python checks/forge_files.py --only 12345             # one file again, in this process
 
 Every case edits the file of one object (`saved_objects`): an integer, a float, a flag or a text; a number, the shape or
@@ -506,8 +506,9 @@ def main():
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="the number of one case")
-    parser.add_argument("--save", action="store_true", help=f"keep the result in {RESULTS.name}")
+    parser.add_argument("--long", action="store_true", help=f"20,000 cases, kept in {RESULTS.name}")
     options = parser.parse_args()
+    options.cases = 20_000 if options.long else options.cases
     if options.only is not None:
         case = forged(corpus(), options.seed, options.only)
         print(case[:3], len(case[3]), "bytes")
@@ -521,7 +522,7 @@ def main():
         found = report(run(options.cases, options.seed, Path(folder)), options.cases, options.seed, 0.0)
     found["seconds"] = round(time.perf_counter() - start, 1)
     print(json.dumps(found, indent=1))
-    if options.save:
+    if options.long:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     return int(found["fault"] > 0 or found["refused"] + found["fine"] != options.cases)

@@ -1,7 +1,7 @@
 """Eight threads on one object: every estimator, every summary and every baseline.
 
-    python checks/threads.py                        # 150 calls a thread, about a minute
-    python checks/threads.py --calls 10000 --save   # the long run
+    python checks/threads.py                        # 60 calls a thread, about a minute
+    python checks/threads.py --long                 # 10,000 calls a thread, kept in results/
     python checks/threads.py --only Gram            # one kind
 
 Threads learn, one row to a call, and read in between: coefficients, predictions, losses, a copy, a file. In the end all
@@ -226,10 +226,11 @@ SPECIAL = {"merging in opposite order": check_merging, "fork while locked": chec
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=150, help="of each thread")
+    parser.add_argument("--calls", type=int, default=60, help="of each thread")
     parser.add_argument("--only", help="one kind, in this process")
-    parser.add_argument("--save", action="store_true", help=f"keep the result in {RESULTS.name}")
+    parser.add_argument("--long", action="store_true", help=f"10,000 calls, kept in {RESULTS.name}")
     options = parser.parse_args()
+    options.calls = 10_000 if options.long else options.calls
     if options.only is not None:
         warnings.simplefilter("ignore")
         sys.setswitchinterval(SWITCH)
@@ -251,7 +252,7 @@ def main():
         result[name] = {"calls": n, "seconds": round(time.perf_counter() - start, 1), "fault": fault}
         faults += bool(fault)
         print(f"{name}: {fault or f'{n} calls'}", flush=True)
-    if options.save:
+    if options.long:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps({"threads": N_THREADS, "faults": faults, "kinds": result}, indent=1) + "\n")
     return int(faults > 0)

@@ -117,7 +117,7 @@ def problem(rng, n=330, d=20):
 
 
 def state(model):
-    return pickle.dumps(vars(model))
+    return pickle.dumps({name: value for name, value in vars(model).items() if name != "_lock"})
 
 
 @every_baseline

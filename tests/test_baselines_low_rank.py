@@ -35,7 +35,9 @@ def problem(rng, n=330, noise=0.5, singular_values=(3.0, 1.0), shape=SHAPE):
 
 
 def state(model):
-    return pickle.dumps({name: value for name, value in vars(model).items() if name != "_checked_parameters"})
+    return pickle.dumps(
+        {name: value for name, value in vars(model).items() if name not in ("_checked_parameters", "_lock")}
+    )
 
 
 # -- the contract ----------------------------------------------------------------------------------------------

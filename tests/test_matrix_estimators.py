@@ -115,7 +115,9 @@ def predicted(model, kind, arrays):
 
 
 def state(model):
-    return pickle.dumps({name: value for name, value in vars(model).items() if name != "_checked_parameters"})
+    return pickle.dumps(
+        {name: value for name, value in vars(model).items() if name not in ("_checked_parameters", "_lock")}
+    )
 
 
 # -- Algorithm 1 -----------------------------------------------------------------------------------------------

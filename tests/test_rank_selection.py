@@ -319,7 +319,9 @@ def sizes_of(model):
 
 
 def state(model):
-    return pickle.dumps({name: value for name, value in vars(model).items() if name != "_checked_parameters"})
+    return pickle.dumps(
+        {name: value for name, value in vars(model).items() if name not in ("_checked_parameters", "_lock")}
+    )
 
 
 @pytest.mark.parametrize("kind", MAKERS)

@@ -441,7 +441,7 @@ def test_bad_rows_are_named_and_leave_the_model_as_it_was(X, y, w, message):
         fresh = SparseRegressor(2)
         with pytest.raises(ValueError, match=message):
             fresh.partial_fit(X, y, w)
-        assert vars(fresh) == vars(SparseRegressor(2))
+        assert {name: value for name, value in vars(fresh).items() if name != "_lock"} == vars(SparseRegressor(2))
 
 
 BAD_PARAMETERS = [
@@ -632,3 +632,59 @@ def test_error_decays_like_one_over_t():
         errors.append(row)
     slopes = np.diff(np.log(np.mean(errors, axis=0))) / np.log(4)
     assert np.all(np.abs(slopes + 1.0) < 0.35)
+
+
+# -- weights that sum to one, and values whose squares vanish ------------------------------------------------
+
+
+def test_normalised_weights_are_told_once(rng):
+    X = rng.standard_normal((200, 5))
+    y = X[:, 1] + 0.1 * rng.standard_normal(200)
+    with pytest.warns(UserWarning, match="Multiply the weights by 200"):
+        SparseRegressor().fit(X, y, np.full(200, 1 / 200))
+    model, told = SparseRegressor(), []
+    for i in range(200):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.partial_fit(X[i : i + 1], y[i : i + 1], [1 / 200])
+        told += [(i, str(one.message)) for one in caught]
+    ((at, message),) = told
+    assert at == 19
+    assert "Multiply the weights by 200" in message
+
+
+@pytest.mark.parametrize("weights", [np.ones(100), np.repeat([0.0, 3.0], [80, 20]), np.full(100, 0.6), None])
+def test_weights_that_may_be_repeats_are_not_told_of(rng, weights):
+    X = rng.standard_normal((100, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SparseRegressor().fit(X, X[:, 0] + 0.1 * rng.standard_normal(100), weights)
+
+
+@pytest.mark.parametrize(("x", "y"), [(1e-200, 1.0), (1.0, 1e-160), (5e-324, 1.0)])
+@pytest.mark.parametrize("fit", [SparseRegressor().fit, SparseRegressor().partial_fit, Gram(5).absorb])
+def test_rows_whose_squares_vanish_are_refused(rng, fit, x, y):
+    X = rng.standard_normal((50, 5))
+    with pytest.raises(ValueError, match="vanish; rescale"):
+        fit(x * X, y * X[:, 1])
+    assert getattr(fit.__self__, "n_samples", 0) == 0
+    assert not hasattr(fit.__self__, "summary_")
+
+
+def test_zeros_and_a_few_tiny_values_are_fine(rng):
+    X = rng.standard_normal((50, 5))
+    X[:, 2], X[7, 3], y = 0.0, 1e-300, X[:, 1].copy()
+    y[3] = 1e-200
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 1 in SparseRegressor().fit(X, y).support_
+        SparseRegressor().partial_fit(np.zeros((3, 2)), np.zeros(3))
+
+
+def test_a_column_whose_squares_vanish_among_others_is_told_of(rng):
+    X = rng.standard_normal((50, 5)) * [1.0, 1e-200, 1.0, 1.0, 1.0]
+    with pytest.warns(UserWarning, match="Column 1 varies by less than"):
+        SparseRegressor().fit(X, X[:, 0] + rng.standard_normal(50))
+    model = SparseRegressor().partial_fit(X[:1], [1e-170])  # row by row, none can be refused
+    with pytest.warns(UserWarning, match="The response varies by less than"):
+        model.partial_fit(X[1:2], [2e-170])

@@ -12,6 +12,8 @@ from thresher._utils.arrays import Floats
 # Squares of larger values, summed over 10^6 rows or more, would overflow the co-moments.
 LARGEST = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e151}
 LARGEST_WEIGHT = 1e300
+# Squares of smaller values, and of what a model leaves of them, would lose digits or vanish.
+SMALLEST = 1e-151
 
 
 def check_positive_integer(value: Any, name: str) -> int:
@@ -78,6 +80,8 @@ def check_range(X: Any, y: Floats, weights: Floats | None, dtype: np.dtype[Any])
                 f"{name} holds values up to {largest:.3g}{' at large weights' if root > 1.0 else ''}, whose squares "
                 f"overflow {dtype}; rescale them{' or use float64' if dtype == np.float32 and name == 'X' else ''}."
             )
+        if len(y) > 1 and 0.0 < largest < SMALLEST:  # a single row may be so small, if others are not
+            raise ValueError(f"{name} holds no value above {largest:.3g}, and squares of that vanish; rescale it.")
 
 
 def check_matrix(X: Any, n_features: int) -> tuple[Any, NDArray[Any]]:

@@ -11,15 +11,21 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_range, check_summary, check_weights
 from thresher._utils.locks import LOCK, lock_of, locked
+from thresher._utils.tolerances import TINY
+from thresher._utils.warnings import warn_caller
 from thresher.estimators._validation import is_plain
 from thresher.io.checkpoint import Saving
-from thresher.io.schema import Dict, Is, Maybe, Text, part
+from thresher.io.schema import Dict, Flag, Is, Maybe, Text, part
 from thresher.online.samples import Rows, Samples
 from thresher.summaries.entries import Entries
 from thresher.summaries.gram import Gram
 from thresher.summaries.multiresponse import MultiResponse
+
+# Samples of a stream before its weights are judged.
+FEWEST_TO_WARN = 20
 
 
 @cache
@@ -115,7 +121,7 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
 class Streaming(Estimator, ABC):
     """An estimator that knows its samples by their summary, `summary_`."""
 
-    _schema = part(summary_=Is(Gram, MultiResponse, Entries, shared=True))
+    _schema = part(summary_=Is(Gram, MultiResponse, Entries, shared=True), _warned_of_weights=Maybe(Flag()))
     _summary_type: ClassVar[Any]
     summary_: Any
 
@@ -149,6 +155,8 @@ class Streaming(Estimator, ABC):
                 self._adopt_parameters()
                 plan = self._plan(len(checked))
             self._absorb(checked, plan)
+            if checked.weights is not None:
+                self._warn_of_weights(checked.weights, FEWEST_TO_WARN)
         return self
 
     @locked
@@ -158,8 +166,27 @@ class Streaming(Estimator, ABC):
             checked = self._check(*samples, reset=True)
             if checked.weights is not None and not checked.weights.any():
                 raise ValueError("All sample weights are zero; at least one must be positive.")
+            self.__dict__.pop("_warned_of_weights", None)
             self._start(self._summarised(checked))
+            if checked.weights is not None:
+                self._warn_of_weights(checked.weights, 2)
             return self._settle(checked)
+
+    def _warn_of_weights(self, weights: Floats, n_least: int) -> None:
+        """Tell once that weights seem to be normalised: they count as repeats, so there are hardly any rows then.
+
+        A stream is judged from `n_least` samples on. Whole numbers are taken for repeats.
+        """
+        n, total = self.summary_.n_samples, self.summary_.weight
+        if n < n_least or total >= n / 2 or hasattr(self, "_warned_of_weights") or not (weights % 1.0).any():
+            return
+        self._warned_of_weights = True
+        warn_caller(
+            f"The weights of {n} rows sum to {total:.3g}. A weight of w counts a row w times, so the model is chosen "
+            f"as if there were {total:.3g} rows. Multiply the weights by {n / max(total, TINY):.4g}, unless that is "
+            "meant.",
+            UserWarning,
+        )
 
     # -- what a subclass provides ------------------------------------------------------------------------
 

@@ -11,10 +11,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import Floats, Integers
-from thresher._utils.checks import check_features, check_positive_integer, check_summary
+from thresher._utils.checks import SMALLEST, check_features, check_positive_integer, check_summary
 from thresher._utils.locks import lock_of, locked
 from thresher._utils.warnings import warn_caller
-from thresher.estimators._base import StreamingRows
+from thresher.estimators._base import FEWEST_TO_WARN, StreamingRows
 from thresher.estimators._candidates import Candidates
 from thresher.io.schema import Anything, Count, Flag, Is, Labels, Maybe, Tuple, part
 from thresher.online.samples import Rows
@@ -23,6 +23,7 @@ from thresher.selection.ebic import Ebic
 from thresher.selection.history import Record, stability
 from thresher.selection.subset_family import SubsetFamily
 from thresher.sparsity.groups import Groups
+from thresher.summaries._shifted import Sums
 from thresher.summaries.gram import Gram
 
 if TYPE_CHECKING:  # what few models are asked for is imported when they are
@@ -88,6 +89,7 @@ class SummaryLinear(SparseLinear, StreamingRows):
         summary_=Is(Gram, shared=True),
         _growing=Maybe(Flag()),
         _warned_of=Maybe(Count()),
+        _warned_of_vanishing=Maybe(Flag()),
         _grouped=Maybe(Tuple(Anything(), Is(Groups, shared=True))),
     )
     _summary_type = Gram
@@ -219,9 +221,10 @@ class SummaryLinear(SparseLinear, StreamingRows):
         -------
         Intervals
         """
-        from thresher.inference.intervals import debiased_intervals, split_intervals
+        from thresher.inference.intervals import check_level, debiased_intervals, split_intervals
 
         check_is_fitted(self, "summary_")
+        check_level(level)
         if method not in ("debiased", "split"):
             raise ValueError(f"method must be 'debiased' or 'split', got {method!r}")
         index = None if features is None else self._feature_numbers(features)
@@ -270,6 +273,18 @@ class SummaryLinear(SparseLinear, StreamingRows):
             warn_caller(f"sparsity={self.sparsity} exceeds the number of {what}; using {most}.", UserWarning)
         return int(min(self.sparsity, most))
 
+    def _warn_of_vanishing(self, sums: Sums) -> None:
+        """Tell once of a response or of columns whose squares vanish, so that they count as constant."""
+        if hasattr(self, "_warned_of_vanishing"):
+            return
+        small = np.flatnonzero((sums.sum_x != 0.0) & (sums.sum_xx < sums.weight * SMALLEST**2))
+        what = "The response" if sums.sum_y != 0.0 and sums.sum_yy < sums.weight * SMALLEST**2 else ""
+        if not what and len(small):
+            what = f"Column {(self._names_of(small[:1]) or small)[0]}{' and others' if len(small) > 1 else ''}"
+        if what:
+            self._warned_of_vanishing = True
+            warn_caller(f"{what} varies by less than {SMALLEST:g}, so its squares vanish; rescale it.", UserWarning)
+
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Rows:
         dtype = np.dtype(self.dtype) if reset else self.summary_.dtype
         return self._check_rows(X, y, sample_weight, reset, dtype)
@@ -303,6 +318,8 @@ class SummaryLinear(SparseLinear, StreamingRows):
                 self._adopt_parameters()
                 self._plan(len(rows))  # raises before columns are appended
         self._absorb(rows, self._plan(len(rows)))
+        if rows.weights is not None:
+            self._warn_of_weights(rows.weights, FEWEST_TO_WARN)
 
     # -- names ---------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher._utils.checks import LARGEST
+from thresher._utils.checks import LARGEST, SMALLEST
 from thresher.summaries._buffer import all_within
 
 FLOAT64 = np.dtype(np.float64)
@@ -31,6 +31,7 @@ def is_plain(X: Any, y: Any, n_features: int | None, dtype: np.dtype[Any], multi
         and y.flags.c_contiguous
         and all_within(X.ravel(), LARGEST[dtype])
         and all_within(y.ravel(), LARGEST[FLOAT64])
+        and (len(y) == 1 or not (all_within(X.ravel(), SMALLEST) or all_within(y.ravel(), SMALLEST)))
     )
 
 

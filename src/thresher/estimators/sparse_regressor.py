@@ -237,6 +237,7 @@ class SparseRegressor(SummaryLinear):
         self.summary_ = summary
         self.__dict__.pop("selection_", None)
         self.__dict__.pop("_warned_of", None)
+        self.__dict__.pop("_warned_of_vanishing", None)
         self._history: list[Record] = []
         self._support: Integers = np.zeros(0, np.intp)
         self._estimated = None
@@ -293,6 +294,7 @@ class SparseRegressor(SummaryLinear):
         """Choose the support on the summary as it stands."""
         summary, family, values = self.summary_, self._family, np.zeros(0)
         if summary.weight > 0.0:
+            self._warn_of_vanishing(summary.sums())
             choice = None if self._chooser is None else self._chooser.choose(family, summary)
             path = None
             if choice is not None:

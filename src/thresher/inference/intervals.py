@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -165,8 +166,8 @@ def make_intervals(
 
 def check_level(level: float) -> None:
     """Raise unless this is a nominal coverage."""
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level is {level!r}; pass a share between 0 and 1, such as 0.95.")
+    if not isinstance(level, Real) or not 0.0 < level < 1.0:
+        raise ValueError(f"level is {level!r}; pass a share between 0 and 1, such as 0.95. Columns go to `features`.")
 
 
 def _require_variation(varies: NDArray[np.bool_], features: Integers, centred: bool) -> None:
