@@ -20,7 +20,6 @@ import mmap
 import os
 import random
 import signal
-import struct
 import sys
 import time
 import traceback
@@ -431,12 +430,12 @@ def work(files, seed, queue, shared, out):
     """Run the cases of a queue; the number and the time of the one under way stand in shared memory."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for number in queue:
-        struct.pack_into("<qd", shared, 0, number, time.time())
+        shared[1], shared[0] = time.time_ns(), number
         case = forged(files, seed, number)
         result, fault = outcome(case)
         fault = f"{case[0]}; {case[2]}; {fault}" if fault else ""
         print(json.dumps([number, case[1], result, fault]), file=out, flush=True)
-    struct.pack_into("<qd", shared, 0, -1, time.time())
+    shared[1], shared[0] = time.time_ns(), -1
 
 
 class Worker:
@@ -444,11 +443,11 @@ class Worker:
 
     def __init__(self, files, seed, queue, path):
         self.files, self.seed, self.queue, self.path = files, seed, queue, path
-        self.shared = mmap.mmap(-1, 16)
+        self.shared = memoryview(mmap.mmap(-1, 16)).cast("q")  # each number is written at once
         self.start()
 
     def start(self):
-        struct.pack_into("<qd", self.shared, 0, self.queue[0] if self.queue else -1, time.time())
+        self.shared[1], self.shared[0] = time.time_ns(), self.queue[0] if self.queue else -1
         self.process = os.fork()
         if self.process == 0:
             status = 1
@@ -462,8 +461,8 @@ class Worker:
     def step(self):
         """A fault if the process has died or hangs; the empty text if not; None once it is done."""
         ended, status = os.waitpid(self.process, os.WNOHANG)
-        number, since = struct.unpack_from("<qd", self.shared)
-        if not ended and time.time() - since < SECONDS:
+        number, since = self.shared[0], self.shared[1]
+        if not ended and time.time_ns() - since < SECONDS * 1e9:
             return ""
         fault = f"signal {os.WTERMSIG(status)}" if ended and os.WIFSIGNALED(status) else f"status {status}"
         if not ended:
