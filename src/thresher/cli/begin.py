@@ -95,6 +95,8 @@ def _check_path(path: Path, source: Source) -> None:
     """Raise if nothing can be kept there, or should not be: before anything is read."""
     if path.is_dir() or not path.parent.is_dir():
         raise OptionsError(f"{path} cannot be written: {'it is' if path.is_dir() else 'its place is not'} a directory.")
+    if path.exists() and not path.is_file():
+        raise OptionsError(f"{path} cannot be written: it is not a regular file.")
     if source.reads(path):
         raise OptionsError(f"{path} is one of the files with the rows; keep the model somewhere else.")
 

@@ -1,12 +1,14 @@
 """Read a source to its end, into a learner, and keep both in one file on the way."""
 
 import errno
+import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from thresher._utils.new_file import open_unfollowed, real_path, remove_leftovers
 from thresher.cli.errors import InterruptedRunError, OptionsError
 from thresher.cli.live import Live
 from thresher.cli.stopping import Stopping
@@ -31,19 +33,38 @@ def alone(path: Path) -> Iterator[None]:
 
     Where there are no locks, on Windows and some network file systems, nobody is kept out.
     """
+    path = real_path(path)
     beside = path.with_name(f".{path.name}.lock")
-    with beside.open("wb") as file:
+    with _locked(beside, path):
+        try:
+            remove_leftovers(path)
+            yield
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def _locked(beside: Path, path: Path) -> IO[bytes]:
+    """The lock file, open and locked. It is never written to, so it does not matter whose file it is."""
+    while True:
+        try:
+            file = open_unfollowed(beside, "ab", 0o600)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise OptionsError(f"{beside} is a symbolic link; remove it, it is the place of a lock.") from None
+            raise
         try:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            file.close()
             raise OptionsError(f"{path} is being written by another run; wait for it, or use another file.") from None
         except OSError:
             pass
-        try:
-            yield
-        finally:
-            beside.unlink(missing_ok=True)
+        # A run that just ended may have removed the file between opening and locking: then others lock another one.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), beside.stat()):
+                return file
+        file.close()
 
 
 class Checkpointer:
