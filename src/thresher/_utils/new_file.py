@@ -32,7 +32,7 @@ def name_beside(path: Path) -> Path:
 def open_unfollowed(path: Path, mode: str, permissions: int) -> IO[bytes]:
     """The file at a place; a symbolic link there is an error. A new file gets these permissions, less the umask."""
     # Whoever calls this closes it.
-    return open(path, mode, opener=lambda name, flags: os.open(name, flags | NO_FOLLOW, permissions))  # noqa: SIM115
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags | NO_FOLLOW, permissions))
 
 
 @contextmanager

@@ -45,6 +45,7 @@ def command(
     from thresher.summaries.gram import Gram
 
     opened = options.opened(source, format, delimiter, no_header)
-    ingest = begin(context, opened, options.settings(context), output, Gram, lambda columns: Gram(len(columns.names)))
-    feed(ingest, opened, output, checkpoint_every, keep, live=not quiet)
+    settings = options.settings(context)
+    attempts = begin(context, opened, settings, output, Gram, lambda _, columns: Gram(len(columns.names)))
+    ingest = feed(attempts, opened, output, checkpoint_every, keep, live=not quiet)
     print_account(ingest, output, json)

@@ -60,6 +60,8 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     warnings.showwarning = _show_warning
+    # What happens to a file is told each time it happens.
+    warnings.filterwarnings("always", category=UserWarning, module=r"thresher\.(cli|io)\.")
     try:
         result = app(arguments, prog_name="thresher", standalone_mode=False)
         sys.stdout.flush()

@@ -55,7 +55,7 @@ OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Start over even if
 
 # Options that may be others when a run is resumed: they change how it goes, not what comes out.
 OF_THE_RUN = {"source", "model", "output", "checkpoint_every", "keep", "resume", "overwrite", "json", "quiet"}
-OF_THE_RUN |= {"format", "delimiter", "no_header"}
+OF_THE_RUN |= {"format", "delimiter", "no_header", "follow"}
 
 
 def settings(context: typer.Context) -> dict[str, Any]:

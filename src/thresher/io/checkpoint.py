@@ -108,10 +108,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     return load_with_note(path)[0]
 
 
-def load_with_note(path: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """What ``load`` returns, and the note kept with it."""
+def load_with_note(path: str | os.PathLike[str], fall_back: bool = True) -> tuple[Any, Any]:
+    """What ``load`` returns, and the note kept with it; from an earlier generation only if `fall_back`."""
     path, first = Path(path), None
-    for candidate in [path, *_earlier(path)]:
+    for candidate in [path, *(_earlier(path) if fall_back else ())]:
         try:
             found = decode(candidate.read_bytes())
         except NewerFormatError as error:

@@ -199,9 +199,9 @@ class Ingest:
         save(self.learner, path, state, generations)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Ingest":
-        """Go on from a file."""
-        made = cls.from_note(*load_with_note(path))
+    def load(cls, path: str | os.PathLike[str], fall_back: bool = True) -> "Ingest":
+        """Go on from a file; if it is damaged, from an earlier generation of it, if `fall_back`."""
+        made = cls.from_note(*load_with_note(path, fall_back))
         if made is None:
             raise CheckpointError(f"{Path(path)} was not made from a source of rows; there is no row to continue from.")
         return made

@@ -42,12 +42,15 @@ class CsvFile(LineFile):
         super().__init__(source, name, follow)
         self._delimiter = delimiter
         self._header = header
+
+    def _begin(self, lines: Lines) -> None:
+        super()._begin(lines)
         self._columns: list[str] = []
 
     @property
     def columns(self) -> list[str]:
         """Names of all columns, from the first line."""
-        if not self._columns and isinstance(self._source, Path):  # without reading more than that
+        if not self._columns and isinstance(self._source, Path) and not self._follow:  # without reading more than that
             self._read_header(next(iter(Lines(self._source, self.name, block_size=HEADER)), b""))
         elif not self._columns:
             self._open()

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.json
 
-from thresher.io.sources.lines import LineFile
+from thresher.io.sources.lines import LineFile, Lines
 from thresher.io.sources.source_error import SourceError
 from thresher.io.sources.table_file import REMEDY, TYPES, Kinds
 
@@ -23,7 +23,10 @@ class JsonFile(LineFile):
     """
 
     loose = True
-    _sample: Any = None
+
+    def _begin(self, lines: Lines) -> None:
+        super()._begin(lines)
+        self._sample: Any = None
 
     @property
     def columns(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 import glob
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -25,6 +26,8 @@ class Source:
         Names of all columns; the same in all files, in any order.
     n_rows : int or None
         If that is known without reading everything.
+    n_replaced : int
+        How often the file that is followed was replaced by a new one.
     """
 
     def __init__(self, name: str, files: list[str], open_file: Callable[[str], TableFile]) -> None:
@@ -48,12 +51,28 @@ class Source:
         if self._first is None:
             raise NoRowsError(f"{name} has no rows.")
         self._current, self._n_done = self._first[1], 0
+        self.n_replaced = 0
 
     @property
     def fraction(self) -> float | None:
         """How much was read so far, between zero and one, as far as one can tell."""
         inside = self._current.fraction
         return None if inside is None else min((self._n_done + inside) / len(self._files), 1.0)
+
+    @property
+    def unterminated(self) -> bool:
+        """Whether the table given last is a line without its end, at the end of the last file."""
+        return self._current.unterminated and self._n_done == len(self._files) - 1
+
+    @property
+    def waiting(self) -> bool:
+        """Whether everything was read that is there, and more may come."""
+        return self._current.waiting
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether rows can be read more than once."""
+        return all(Path(file).is_file() for file in self._files)
 
     def reads(self, path: Path) -> bool:
         """Whether this is one of the files."""
@@ -72,15 +91,28 @@ class Source:
 
     def tables(self, kinds: Kinds) -> Iterator[tuple[Any, TableFile, int]]:
         """All rows in order, once: Arrow tables, each with its file and the number of its first row there."""
+        self._n_done = 0
         for path in self._files:
             first = self._first is not None and path == self._first[0]
-            self._current = self._first[1] if self._first and first else self._open(path)  # a pipe opens only once
-            row = 1
-            with suppress(NoRowsError):
-                for table in self._current.tables(kinds):
-                    yield table, self._current, row
-                    row += table.num_rows
+            file: TableFile | None = self._first[1] if self._first and first else self._open(path)  # a pipe opens once
+            while file is not None:
+                self._current, row = file, 1
+                with suppress(NoRowsError):
+                    for table in file.tables(kinds):
+                        yield table, file, row
+                        row += table.num_rows
+                file = self._successor(file)
             self._n_done += 1
+
+    def _successor(self, file: TableFile) -> TableFile | None:
+        """The file that took the place of one that was followed."""
+        new = file.replaced_by()
+        if new is not None:
+            warnings.warn(f"{file.name} was replaced by a new file, which is followed from now on.", stacklevel=2)
+            if not new.loose:
+                _check_same(new, self.columns, file)
+            self.n_replaced += 1
+        return new
 
     def check_column(self, column: str, option: str) -> None:
         """Raise unless there is such a column, with near names if there are any."""
@@ -138,6 +170,10 @@ def open_source(
         raise SourceError(f"{name} is of the format {kind}, which cannot be {how}; CSV and JSON lines can.")
     if follow and len(files) > 1:
         raise SourceError(f"{name} has {len(files)} files; only one can be followed.")
+    if follow and files[0].lower().endswith(".gz"):
+        raise SourceError(
+            f"{name} is compressed, which cannot be followed; pipe it through gunzip, or wait for its end."
+        )
     return Source(name, files, lambda path: _open_file(path, kind, delimiter, header, follow))
 
 

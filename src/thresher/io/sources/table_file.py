@@ -48,6 +48,20 @@ class TableFile(ABC):
         """How much was read so far, between zero and one."""
         return self._n_read / self.n_rows if self.n_rows else None
 
+    @property
+    def unterminated(self) -> bool:
+        """Whether the table given last is a line without its end."""
+        return False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether everything was read that is there, and more may come."""
+        return False
+
+    def replaced_by(self) -> "TableFile | None":
+        """The file that took the place of this one while it was read; None unless it was followed."""
+        return None
+
     @abstractmethod
     def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first rows as an Arrow table, with the types that they seem to have; `texts` stay as they are."""
@@ -86,6 +100,7 @@ class StoredFile(TableFile):
 
     def tables(self, kinds: Kinds) -> Iterator[Any]:
         """All rows, some at a time."""
+        self._n_read = 0
         for table in self._tables(list(kinds)):
             self._n_read += table.num_rows
             yield table.select(list(kinds))
