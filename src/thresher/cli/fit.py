@@ -81,6 +81,7 @@ def command(
     format: options.FORMAT = None,
     delimiter: options.DELIMITER = None,
     no_header: options.NO_HEADER = False,
+    decimal: options.DECIMAL = ".",
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
@@ -97,7 +98,7 @@ def command(
     if is_checkpoint(source):
         ingest = fit_summary(context, source, settings, parameters, model, overwrite)
     else:
-        opened = options.opened(source, format, delimiter, no_header, follow)
+        opened = options.opened(source, format, delimiter, no_header, decimal, follow)
 
         def fresh(settings: dict[str, Any], columns: Columns) -> SummaryLinear:
             return new_model(settings, _parameters(settings), columns)

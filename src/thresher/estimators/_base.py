@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher._utils.checks import check_range, check_summary, check_weights
+from thresher._utils.checks import check_range, check_summary, check_weights, refuse_masked
 from thresher.estimators._validation import is_plain
 from thresher.io.checkpoint import Saving
 from thresher.online.samples import Rows, Samples
@@ -73,6 +73,7 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
             if reset:
                 self._forget_features(X.shape[1])
         else:
+            refuse_masked(X=X, y=y)
             if isinstance(X, list | tuple | np.ndarray) and np.asarray(X).dtype.kind in "US":
                 raise ValueError("X holds strings; pass numbers.")
             rows, responses = validate_data(

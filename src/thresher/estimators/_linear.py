@@ -11,7 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import Floats, Integers
-from thresher._utils.checks import check_features, check_positive_integer, check_summary
+from thresher._utils.checks import check_features, check_positive_integer, check_summary, refuse_masked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import StreamingRows
 from thresher.estimators._candidates import Candidates
@@ -53,6 +53,7 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         ndarray of shape (n,)
         """
         check_is_fitted(self, "coef_")
+        refuse_masked(X=X)
         rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         coef, intercept = self.coef_, self.intercept_
         if issparse(rows):

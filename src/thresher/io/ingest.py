@@ -99,6 +99,8 @@ class Ingest:
     validation : ProgressiveValidation
     finished : bool
         Whether the source was at its end, and nothing came since.
+    merged : list of str
+        What was in the rows of each source, if the learner is a merger of several.
 
     Examples
     --------
@@ -130,6 +132,7 @@ class Ingest:
         self.n_skipped = self.n_filled = self.n_unknown = 0
         self.validation = ProgressiveValidation()
         self.finished = False
+        self.merged: list[str] = []
         self._names = np.array(columns.names, object)
         if hasattr(learner, "summary_"):
             if not np.array_equal(self._names, getattr(learner, "feature_names_in_", ())):
@@ -140,6 +143,11 @@ class Ingest:
     def n_used(self) -> int:
         """Rows absorbed."""
         return self.place.n_rows - self.n_skipped
+
+    @property
+    def parts(self) -> list[str]:
+        """What was in the rows of each source."""
+        return self.merged or [self.place.digest]
 
     def absorb(self, batch: Batch) -> None:
         """Take in a batch, all of it or, if it is rejected, nothing."""

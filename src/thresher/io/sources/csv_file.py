@@ -30,6 +30,8 @@ class CsvFile(LineFile):
     delimiter : str, default=","
     header : bool, default=True
         Whether the first line has the names; otherwise they are "0", "1", ...
+    decimal : {".", ","}, default="."
+        The decimal point of numbers.
     follow : bool, default=False
         As for `Lines`.
     """
@@ -37,10 +39,16 @@ class CsvFile(LineFile):
     _blank = b"\r\n"
 
     def __init__(
-        self, source: Path | IO[bytes], name: str, delimiter: str = ",", header: bool = True, follow: bool = False
+        self,
+        source: Path | IO[bytes],
+        name: str,
+        delimiter: str = ",",
+        header: bool = True,
+        decimal: str = ".",
+        follow: bool = False,
     ) -> None:
         super().__init__(source, name, follow)
-        self._delimiter = delimiter
+        self._delimiter, self._decimal = delimiter, decimal
         self._header = header
 
     def _begin(self, lines: Lines) -> None:
@@ -63,7 +71,7 @@ class CsvFile(LineFile):
 
     def _read_header(self, block: bytes) -> bytes:
         """Take the names from the beginning of the file; the rest of the block."""
-        block = block.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+        block = self.check_text(block).lstrip(b"\r\n")
         if not block:
             raise self.no_rows("is empty.")
         line, _, rest = block.partition(b"\n")
@@ -114,7 +122,9 @@ class CsvFile(LineFile):
             pa.BufferReader(block),
             read_options=pa.csv.ReadOptions(column_names=self._columns, use_threads=threads, block_size=piece),
             parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
-            convert_options=pa.csv.ConvertOptions(include_columns=wanted, column_types=types, strings_can_be_null=True),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=wanted, column_types=types, strings_can_be_null=True, decimal_point=self._decimal
+            ),
         )
 
     def _explained(self, block: bytes, n_before: int, wanted: list[str], types: dict[str, Any]) -> SourceError:

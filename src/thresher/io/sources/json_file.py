@@ -1,9 +1,11 @@
 """Rows of a file of JSON objects, one per line, a compressed one, or a pipe."""
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
@@ -13,7 +15,12 @@ from thresher.io.sources.table_file import REMEDY, TYPES, Kinds
 
 # What a value may be instead of what was expected.
 FOUND = {"number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
-NO_OBJECT = re.compile(rb"^[ \t]*[^{ \t\r\n]", re.MULTILINE)
+NO_OBJECT = re.compile(rb"^[ \t\r]*[^{ \t\r\n]", re.MULTILINE)
+OBJECT = re.compile(rb"^[ \t\r]*\{", re.MULTILINE)
+TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"')
+OPENING, CLOSING = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
+# Objects in objects: a row has none, and pyarrow needs stack for each.
+MOST_NESTED = 64
 
 
 class JsonFile(LineFile):
@@ -36,7 +43,7 @@ class JsonFile(LineFile):
     def _open(self) -> None:
         if self._blocks is None:
             self._blocks = iter(self._lines)
-            self._first = next((block for block in self._blocks if block.strip()), b"")
+            self._first = self.check_text(next((block for block in self._blocks if block.strip()), b""))
             if not self._first:
                 raise self.no_rows("is empty.")
 
@@ -53,7 +60,9 @@ class JsonFile(LineFile):
         odd: dict[str, SourceError] = {}
         while True:
             try:
-                return self._read(block, types, everything)
+                table = self._read(block, types, everything)
+                self._check_count(block, table.num_rows, n_before)
+                return table
             except pa.ArrowInvalid as error:
                 text = str(error).removeprefix("JSON parse error: ")
             found = re.search(r" in row (\d+)$", text)
@@ -80,7 +89,38 @@ class JsonFile(LineFile):
         )
 
     def _check_objects(self, block: bytes, n_before: int) -> None:
-        """Refuse lines that are not objects, such as null, on which pyarrow crashes."""
+        """Refuse lines on which pyarrow crashes: those that are not objects, such as null, and deeply nested ones."""
         if other := NO_OBJECT.search(block):
-            before = sum(1 for line in block[: other.start()].splitlines() if line.strip())
-            raise self.error("is not an object in braces.", n_before + before + 1)
+            raise self.error("is not an object in braces.", n_before + _count(block[: other.start()]) + 1)
+        content = np.frombuffer(block, np.uint8)
+        ends = np.append(np.flatnonzero(content == ord("\n")), len(content))
+        opened = np.searchsorted(np.flatnonzero((content == ord("{")) | (content == ord("["))), ends)
+        for line in np.flatnonzero(np.diff(opened, prepend=0) > MOST_NESTED):  # a line that may be too deep
+            start = ends[line - 1] + 1 if line else 0
+            if _depth(block[start : ends[line]]) > MOST_NESTED:
+                fault = f"has objects or lists in each other more than {MOST_NESTED} deep."
+                raise self.error(fault, n_before + _count(block[:start]) + 1)
+
+    def _check_count(self, block: bytes, n_rows: int, n_before: int) -> None:
+        """Refuse blocks with more or fewer objects than lines."""
+        if n_rows == _count(block):
+            return
+        row = n_before
+        for line in filter(bytes.strip, block.split(b"\n")):
+            row += 1
+            try:
+                json.loads(line.decode(errors="replace"))
+            except ValueError:
+                raise self.error("is not one object; each line needs one, and no more.", row) from None
+
+
+def _count(block: bytes) -> int:
+    """Lines that are not blank, of which each begins with a brace."""
+    return len(OBJECT.findall(block))
+
+
+def _depth(line: bytes) -> int:
+    """How many braces and brackets are open at once, outside of texts."""
+    content = np.frombuffer(TEXT.sub(b"", line), np.uint8)
+    steps = np.isin(content, OPENING).astype(np.int64) - np.isin(content, CLOSING)
+    return int(np.cumsum(steps).max(initial=0))

@@ -196,6 +196,16 @@ class LineFile(TableFile):
         new._begin(Lines(self._source, self.name, follow=True, opened=self._lines.replacement))
         return new
 
+    def check_text(self, block: bytes) -> bytes:
+        """The first block without a byte order mark. UTF-16 has zeros in it, or a mark of its own."""
+        head = block[:1000]
+        for order, mark, zeros in (("LE", b"\xff\xfe", head[1::2]), ("BE", b"\xfe\xff", head[::2])):
+            if head.startswith(mark) or (b"\0" in head and 2 * zeros.count(0) > len(zeros)):
+                raise self.error(f"is UTF-16, not UTF-8; convert it, as in: iconv -f UTF-16{order} -t UTF-8.")
+        if b"\0" in head:
+            raise self.error("has zero bytes, so it is not text.")
+        return block.removeprefix(b"\xef\xbb\xbf")
+
     def tables(self, kinds: Kinds) -> Iterator[Any]:
         """All rows, block by block."""
         self._open()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.io.sources.choices import FORMATS, SUFFIXES
+from thresher.io.sources.partitions import Partitions, partition_values
 from thresher.io.sources.source_error import NoRowsError, SourceError
 from thresher.io.sources.table_file import Kinds, TableFile
 
@@ -26,11 +27,25 @@ class Source:
         Names of all columns; the same in all files, in any order.
     n_rows : int or None
         If that is known without reading everything.
+    levels : dict of str to tuple of str
+        What is in columns that are in the names of directories.
+    texts : set of str
+        Which of these have other values than numbers.
+    decimal : str
+        The decimal point of numbers that are texts.
     n_replaced : int
         How often the file that is followed was replaced by a new one.
     """
 
-    def __init__(self, name: str, files: list[str], open_file: Callable[[str], TableFile]) -> None:
+    def __init__(
+        self,
+        name: str,
+        files: list[str],
+        open_file: Callable[[str], TableFile],
+        partitions: Partitions,
+        decimal: str = ".",
+    ) -> None:
+        self.levels, self.texts, self.decimal = partitions.levels, partitions.texts, decimal
         self.name, self._files, self._open = name, files, open_file
         self._first: tuple[str, TableFile] | None = None
         self.columns: list[str] = []
@@ -128,6 +143,7 @@ def open_source(
     format: str | None = None,
     delimiter: str | None = None,
     header: bool = True,
+    decimal: str = ".",
     follow: bool = False,
 ) -> Source:
     r"""Rows of a file, a directory, a pattern such as ``"data/*.parquet"``, or the standard input (``"-"``).
@@ -141,6 +157,8 @@ def open_source(
         Between fields of a CSV file, by default a comma.
     header : bool, default=True
         Whether the first line of a CSV file has the names of the columns.
+    decimal : {".", ","}, default="."
+        The decimal point of numbers in a CSV file.
     follow : bool, default=False
         Whether to wait for more at the end of a text file, and to hand on lines of a pipe as they come.
 
@@ -174,10 +192,24 @@ def open_source(
         raise SourceError(
             f"{name} is compressed, which cannot be followed; pipe it through gunzip, or wait for its end."
         )
-    return Source(name, files, lambda path: _open_file(path, kind, delimiter, header, follow))
+    partitions = Partitions({path: partition_values(path, _n_fixed(where)) for path in files})
+
+    def open_file(path: str) -> TableFile:
+        file = _open_file(path, kind, delimiter, header, decimal, follow)
+        return partitions.of(path, file) if partitions else file
+
+    return Source(name, files, open_file, partitions, decimal)
 
 
-def _open_file(path: str, kind: str, delimiter: str | None, header: bool, follow: bool) -> TableFile:
+def _n_fixed(where: str) -> int:
+    """How many parts of the paths are the same whatever files there are: directories below may be columns."""
+    parts = Path(where).parts
+    if Path(where).exists():  # a file has no directories below it
+        return len(parts)
+    return next((k for k, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+
+
+def _open_file(path: str, kind: str, delimiter: str | None, header: bool, decimal: str, follow: bool) -> TableFile:
     # Each reader imports a part of pyarrow that takes a while.
     where: Any = Path(path)
     if path == "-":
@@ -189,7 +221,7 @@ def _open_file(path: str, kind: str, delimiter: str | None, header: bool, follow
     if kind in ("csv", "tsv"):
         from thresher.io.sources.csv_file import CsvFile
 
-        return CsvFile(where, path, delimiter or ("\t" if kind == "tsv" else ","), header, follow)
+        return CsvFile(where, path, delimiter or ("\t" if kind == "tsv" else ","), header, decimal, follow)
     if kind == "jsonl":
         from thresher.io.sources.json_file import JsonFile
 

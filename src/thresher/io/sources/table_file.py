@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
@@ -36,7 +36,7 @@ class TableFile(ABC):
     _columns: list[str]
     _n_read: int = 0
     # Whether rows may lack columns.
-    loose: ClassVar[bool] = False
+    loose: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -111,7 +111,9 @@ class StoredFile(TableFile):
 
 
 def is_number(text: str) -> bool:
-    """Whether a text reads as a number."""
+    """Whether a text reads as a number, to all readers alike: Python takes 1_000 and digits of other scripts, too."""
+    if not text.isascii() or "_" in text:
+        return False
     try:
         float(text)
     except ValueError:
