@@ -38,7 +38,7 @@ class JsonFile(LineFile):
     @property
     def columns(self) -> list[str]:
         """Names of the fields in the first block."""
-        return self.check_names(list(self.sample().column_names))
+        return self.read_names(self.sample().schema)
 
     def _open(self) -> None:
         if self._blocks is None:
@@ -89,7 +89,13 @@ class JsonFile(LineFile):
         )
 
     def _check_objects(self, block: bytes, n_before: int) -> None:
-        """Refuse lines on which pyarrow crashes: those that are not objects, such as null, and deeply nested ones."""
+        """Refuse what pyarrow takes for text, and lines on which it crashes: no objects, and deeply nested ones."""
+        try:
+            block.decode()
+        except UnicodeDecodeError as error:
+            raise self.error(
+                "is not text in UTF-8; convert it first.", n_before + _count(block[: error.start])
+            ) from error
         if other := NO_OBJECT.search(block):
             raise self.error("is not an object in braces.", n_before + _count(block[: other.start()]) + 1)
         content = np.frombuffer(block, np.uint8)

@@ -18,6 +18,7 @@ from thresher.io.sources.source_error import SourceError
 from thresher.io.sources.table_file import Kinds, TableFile
 
 BLOCK_SIZE = 1 << 23
+BOM = b"\xef\xbb\xbf"
 # A row of ten million numbers has room in it. What is longer is no table, and would fill the memory.
 LONGEST_LINE = 1 << 28
 
@@ -204,7 +205,7 @@ class LineFile(TableFile):
                 raise self.error(f"is UTF-16, not UTF-8; convert it, as in: iconv -f UTF-16{order} -t UTF-8.")
         if b"\0" in head:
             raise self.error("has zero bytes, so it is not text.")
-        return block.removeprefix(b"\xef\xbb\xbf")
+        return block.removeprefix(BOM)
 
     def tables(self, kinds: Kinds) -> Iterator[Any]:
         """All rows, block by block."""

@@ -10,6 +10,7 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
+from thresher.io.sources.source_error import SourceError
 from thresher.io.sources.table_file import StoredFile
 
 ROWS = 4096
@@ -45,9 +46,9 @@ class NumpyFile(StoredFile):
                 wanted = [name for name in ("X", "y", "sample_weight") if name in there]
                 files = {name: stack.enter_context(archive.open(there[name])) for name in wanted}
             return {name: self._header(name, file) for name, file in files.items()}
-        except (ValueError, EOFError, zipfile.BadZipFile, OSError) as error:
-            if str(error).startswith(self.name):
-                raise
+        except SourceError:
+            raise
+        except Exception as error:  # headers are parsed as Python, archives in many ways: any of that may fail
             raise self.error("is not a whole NumPy file; fetch or write it again.") from error
 
     def _header(self, name: str, file: IO[bytes]) -> tuple[IO[bytes], np.dtype[Any], tuple[int, ...]]:

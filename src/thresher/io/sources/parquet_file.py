@@ -23,14 +23,17 @@ class ParquetFile(StoredFile):
         try:
             with pq.ParquetFile(source) as file:
                 self.n_rows = file.metadata.num_rows
-                self._columns = self.check_names(list(file.schema_arrow.names))
-        except (pa.ArrowInvalid, OSError) as error:
+                self._columns = self.read_names(file.schema_arrow)
+        except (pa.ArrowException, OSError) as error:
             raise self.error("is not a whole Parquet file; fetch or write it again.") from error
 
     def _tables(self, columns: list[str]) -> Iterator[Any]:
         try:
-            with pq.ParquetFile(self._source, buffer_size=BUFFER, pre_buffer=False) as file:
+            # Files have checksums only if they were written with them.
+            with pq.ParquetFile(
+                self._source, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True
+            ) as file:
                 for batch in file.iter_batches(ROWS, columns=columns):
                     yield pa.Table.from_batches([batch])
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowException, OSError) as error:
             raise self.error(f"cannot be read ({error}); fetch or write it again.", self._n_read + 1) from error

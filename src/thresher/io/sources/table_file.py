@@ -13,6 +13,8 @@ from thresher.io.sources.source_error import NoRowsError, SourceError
 Kinds = Mapping[str, str]
 # What to do about a value that is not a number.
 REMEDY = "fix it, or leave its column out with --drop, or make it a category with --categories."
+# At least so many rows of a stored file, if there are as many, are its first rows.
+SAMPLE = 16384
 TYPES = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_()}
 
 
@@ -71,7 +73,8 @@ class TableFile(ABC):
         """All rows as Arrow tables, with the columns of `kinds` as numbers or texts."""
 
     def error(self, message: str, row: int | None = None) -> SourceError:
-        """What is wrong, and where; rows are counted from one, a header is none."""
+        """What is wrong, in one line, and where; rows are counted from one, a header is none."""
+        message = " ".join(message.splitlines())
         return SourceError(f"{self.name}, row {row}: {message}" if row is not None else f"{self.name} {message}")
 
     def no_rows(self, message: str) -> NoRowsError:
@@ -87,16 +90,28 @@ class TableFile(ABC):
             raise self.error("has no columns.")
         return names
 
+    def read_names(self, schema: Any) -> list[str]:
+        """The names of columns of an Arrow schema."""
+        try:
+            return self.check_names(list(schema.names))
+        except UnicodeDecodeError as error:
+            raise self.error("has names that are not text in UTF-8; rename its columns.") from error
+
 
 class StoredFile(TableFile):
     """A file that is read some columns at a time (`_tables`), as often as needed."""
 
     def sample(self, texts: Sequence[str] = ()) -> Any:
-        """The first rows."""
+        """The first rows, however few of them come at a time."""
+        found, n_rows = [], 0
         for table in self._tables(self._columns):
-            if table.num_rows:
-                return table
-        raise self.no_rows("has no rows.")
+            found.append(table)
+            n_rows += table.num_rows
+            if n_rows >= SAMPLE:
+                break
+        if not n_rows:
+            raise self.no_rows("has no rows.")
+        return pa.concat_tables(found)
 
     def tables(self, kinds: Kinds) -> Iterator[Any]:
         """All rows, some at a time."""
