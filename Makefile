@@ -15,8 +15,8 @@ COMPILER := ziglang
 export CC := $(abspath $(BIN))/python -m ziglang cc
 endif
 
-.PHONY: demo test bench bench-peers bench-peers-quick reproduce reproduce-quick check-killed check-report check-memory
-.PHONY: wheel format clean
+.PHONY: demo test bench bench-peers bench-peers-quick reproduce reproduce-quick check-killed check-hostile check-report
+.PHONY: check-memory wheel format clean
 
 demo: $(VENV)/.built
 	$(BIN)/thresher demo
@@ -51,6 +51,13 @@ reproduce-quick: $(VENV)/.built
 # Runs of the command that are killed at random moments and resumed, compared byte by byte with one that is not.
 check-killed: $(VENV)/.built
 	$(BIN)/python benchmarks/killed_runs.py --runs 20
+
+# Files, streams and disks that are not as they should be; each check is a file in checks/. LONG=1 saves the results.
+HOSTILE := fuzz_sources follow_schedules disk_trouble
+check-hostile: $(VENV)/.built
+	for check in $(HOSTILE); do \
+		OPENBLAS_NUM_THREADS=1 $(BIN)/python checks/$$check.py $(if $(LONG),--long) || exit 1; \
+	done
 
 # The saved report, the quick one and the page of a model in a headless Chromium, which is installed if need be (Debian, as root).
 check-report: $(VENV)/.built

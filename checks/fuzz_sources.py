@@ -1,7 +1,7 @@
 """Files drawn from a grammar, read by thresher and by a simple reader: the same rows, or an error of one line.
 
     python checks/fuzz_sources.py                                # short
-    python checks/fuzz_sources.py --files 100000 --commands 1000 --save
+    python checks/fuzz_sources.py --long                         # 100,000 files and 1,000 commands, saved
     python checks/fuzz_sources.py --only 12345                   # one case again, in this process
 
 `source_grammar.py` draws CSV, JSON lines, NumPy and Parquet files, half of them as they should be and half odd or
@@ -317,8 +317,10 @@ def main(arguments=None):
     parser.add_argument("--commands", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0, help="the number of the first case")
     parser.add_argument("--only", type=int, help="one case, in this process")
-    parser.add_argument("--save", action="store_true", help=f"write {RESULTS.name}")
+    parser.add_argument("--long", action="store_true", help="the run whose result is kept in checks/results")
     options = parser.parse_args(arguments)
+    if options.long:
+        options.files, options.commands = 100_000, 1000
     with tempfile.TemporaryDirectory(dir=FAST_DIRECTORY) as directory:
         if options.only is not None:
             print(draw(options.only))
@@ -341,7 +343,7 @@ def main(arguments=None):
     for fault in (faults + more)[:20]:
         print(json.dumps(fault), file=sys.stderr)
     print(json.dumps(result))
-    if options.save:
+    if options.long:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(result, indent=2) + "\n")
     return int(bool(faults or more))
