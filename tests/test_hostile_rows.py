@@ -294,3 +294,72 @@ def test_odd_names_reach_neither_the_terminal_nor_the_parser_of_formulas(tmp_pat
     assert "\x1b" not in page
     drawing = Path("m.svg").read_bytes()
     assert ElementTree.fromstring(drawing).tag.endswith("svg")
+
+
+# -- what the fuzzer found -------------------------------------------------------------------------------------------
+
+
+def test_damaged_headers_of_numpy_files_are_told_in_a_sentence(tmp_path):
+    path = tmp_path / "t.npy"
+    np.save(path, np.rec.fromarrays(np.ones((2, 3)), names="a,y"))
+    content = path.read_bytes()
+    for damage in (
+        (b"{'descr'", b"{'descr("),
+        (b"'a'", b"'a\0"),
+        (b"False", b"Fal(("),
+        (b"(3,)", b"(3(("),
+        (b"<f8", b"<f\xff"),
+    ):
+        assert damage[0] in content
+        path.write_bytes(content.replace(*damage))
+        with pytest.raises(SourceError, match=r"t\.npy is not a whole NumPy file"):
+            read(path)
+
+
+def test_a_damaged_page_of_parquet_is_noticed(tmp_path):
+    path, marked = tmp_path / "t.parquet", 1234.5678
+    table = pa.table({"x": [marked, 2.0, 3.0], "y": [1.0, 2.0, 3.0]})
+    pq.write_table(
+        table, path, write_page_checksum=True, compression="none", use_dictionary=False, write_statistics=False
+    )
+    content = path.read_bytes()
+    there = np.array([marked]).tobytes()
+    assert content.count(there) == 1
+    path.write_bytes(content.replace(there, np.array([marked + 1.0]).tobytes()))
+    with pytest.raises(SourceError, match=r"t\.parquet, row 1: cannot be read .*(checksum|CRC)"):
+        read(path)
+    path.write_bytes(content.replace(content[4:12], b"\xff" * 8))  # the header of a page
+    with pytest.raises(SourceError, match=r"t\.parquet, row 1: cannot be read") as error:
+        read(path)
+    assert "\n" not in str(error.value)
+
+
+def test_the_first_rows_do_not_end_with_a_row_group(tmp_path):
+    """Dictionaries come row group by row group."""
+    k = pa.array(["a", "b", "c", "d", None]).dictionary_encode()
+    table = pa.table({"k": k, "x": [1.0, 3.0, 5.0, None, 2.0], "y": np.ones(5)})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=2)
+    names, rows = read(tmp_path / "t.parquet", "mean")
+    assert names == ["k=a", "k=b", "k=c", "k=d", "x"]
+    assert rows[3] == [0, 0, 0, 1, (1 + 3 + 5 + 2) / 4, 1]
+    assert rows[4] == [0.25, 0.25, 0.25, 0.25, 2, 1]
+
+
+def test_odd_bytes_in_text_files(tmp_path):
+    csv, jsonl = tmp_path / "t.csv", tmp_path / "t.jsonl"
+    good = b'{"k": "a", "y": 1}\n'
+    for path, content, message in (
+        (csv, b"x,y\n\xef\xbb\xbf1,2\n", r"row 1: a byte order mark is no part of a field"),
+        (csv, b'""x"y,y\n1,2\n', "first line that cannot be read"),
+        (jsonl, b'{"k\xff": "a", "y": 1}\n', "row 1: is not text in UTF-8"),
+        (jsonl, good + b'{"k": "\xff", "y": 1}\n', "row 2: is not text in UTF-8"),
+        (jsonl, good * 3 + b'{"k": "\xff", "y": 1}', "row 4: is not text in UTF-8"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(SourceError, match=message):
+            read(path, "skip")
+
+
+def test_numbers_are_what_every_reader_takes_for_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("k,y\n1_000,1\n2_000,2\n")
+    assert read(tmp_path / "t.csv")[0] == ["k=1_000", "k=2_000"]
