@@ -65,6 +65,10 @@ class GrowingFile:
             new = self._path.open("rb", buffering=0)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise SourceError(
+                f"{self._name} was replaced by a new file, which cannot be opened ({error.strerror})."
+            ) from error
         there = os.fstat(new.fileno())
         if os.path.samestat(there, os.fstat(self._raw.fileno())) or there.st_size == 0:
             new.close()

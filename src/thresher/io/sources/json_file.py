@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.json
+from numpy.typing import NDArray
 
 from thresher.io.sources.lines import LineFile, Lines
 from thresher.io.sources.source_error import SourceError
@@ -15,8 +16,6 @@ from thresher.io.sources.table_file import REMEDY, TYPES, Kinds
 
 # What a value may be instead of what was expected.
 FOUND = {"number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
-NO_OBJECT = re.compile(rb"^[ \t\r]*[^{ \t\r\n]", re.MULTILINE)
-OBJECT = re.compile(rb"^[ \t\r]*\{", re.MULTILINE)
 TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 OPENING, CLOSING = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
 # Objects in objects: a row has none, and pyarrow needs stack for each.
@@ -55,13 +54,14 @@ class JsonFile(LineFile):
         return self._sample
 
     def _parse(self, block: bytes, n_before: int, kinds: Kinds, everything: bool = False) -> Any:
-        self._check_objects(block, n_before)
+        n_lines = self._check_lines(block, n_before)
         types = {name: TYPES[kind] for name, kind in kinds.items()}
         odd: dict[str, SourceError] = {}
         while True:
             try:
                 table = self._read(block, types, everything)
-                self._check_count(block, table.num_rows, n_before)
+                if table.num_rows != n_lines:
+                    raise self._not_one_each(block, n_before)
                 return table
             except pa.ArrowInvalid as error:
                 text = str(error).removeprefix("JSON parse error: ")
@@ -88,41 +88,49 @@ class JsonFile(LineFile):
             ),
         )
 
-    def _check_objects(self, block: bytes, n_before: int) -> None:
-        """Refuse what pyarrow takes for text, and lines on which it crashes: no objects, and deeply nested ones."""
+    def _check_lines(self, block: bytes, n_before: int) -> int:
+        """The number of lines, blank ones aside.
+
+        Refuses what is not UTF-8, which pyarrow takes for text, and lines on which it crashes: those that are not
+        objects, such as null, and deeply nested ones.
+        """
+        content = np.frombuffer(block, np.uint8)
+        ends = np.append(np.flatnonzero(content == ord("\n")), len(block))
+        starts = np.append(0, ends[:-1] + 1)
+        starts, ends = starts[starts < len(block)], ends[starts < len(block)]
+        blank = np.zeros(len(starts), bool)
+        for k in np.flatnonzero(content[starts] != ord("{")):
+            line = block[starts[k] : ends[k]].lstrip(b" \t\r")
+            blank[k] = not line
+            if line and not line.startswith(b"{"):
+                raise self.error("is not an object in braces.", _row(n_before, blank, k))
         try:
             block.decode()
         except UnicodeDecodeError as error:
-            raise self.error(
-                "is not text in UTF-8; convert it first.", n_before + _count(block[: error.start])
-            ) from error
-        if other := NO_OBJECT.search(block):
-            raise self.error("is not an object in braces.", n_before + _count(block[: other.start()]) + 1)
-        content = np.frombuffer(block, np.uint8)
-        ends = np.append(np.flatnonzero(content == ord("\n")), len(content))
-        opened = np.searchsorted(np.flatnonzero((content == ord("{")) | (content == ord("["))), ends)
-        for line in np.flatnonzero(np.diff(opened, prepend=0) > MOST_NESTED):  # a line that may be too deep
-            start = ends[line - 1] + 1 if line else 0
-            if _depth(block[start : ends[line]]) > MOST_NESTED:
-                fault = f"has objects or lists in each other more than {MOST_NESTED} deep."
-                raise self.error(fault, n_before + _count(block[:start]) + 1)
+            line_of_it = np.searchsorted(starts, error.start, "right") - 1
+            raise self.error("is not text in UTF-8; convert it first.", _row(n_before, blank, line_of_it)) from error
+        n_lines = len(blank) - int(blank.sum())
+        if block.count(b"{") + block.count(b"[") > n_lines:  # not one for each line, and no more
+            opened = np.flatnonzero((content == ord("{")) | (content == ord("[")))
+            for k in np.flatnonzero(np.diff(np.searchsorted(opened, starts), append=len(opened)) > MOST_NESTED):
+                if _depth(block[starts[k] : ends[k]]) > MOST_NESTED:
+                    fault = f"has objects or lists in each other more than {MOST_NESTED} deep."
+                    raise self.error(fault, _row(n_before, blank, k))
+        return n_lines
 
-    def _check_count(self, block: bytes, n_rows: int, n_before: int) -> None:
-        """Refuse blocks with more or fewer objects than lines."""
-        if n_rows == _count(block):
-            return
-        row = n_before
-        for line in filter(bytes.strip, block.split(b"\n")):
-            row += 1
+    def _not_one_each(self, block: bytes, n_before: int) -> SourceError:
+        """Say which line of a block is not one object: there are more or fewer of these than lines."""
+        for row, line in enumerate(filter(bytes.strip, block.split(b"\n")), n_before + 1):
             try:
                 json.loads(line.decode(errors="replace"))
             except ValueError:
-                raise self.error("is not one object; each line needs one, and no more.", row) from None
+                return self.error("is not one object; each line needs one, and no more.", row)
+        return self.error("has lines that are not one object each.")
 
 
-def _count(block: bytes) -> int:
-    """Lines that are not blank, of which each begins with a brace."""
-    return len(OBJECT.findall(block))
+def _row(n_before: int, blank: NDArray[np.bool_], k: Any) -> int:
+    """The row that line `k` of a block is."""
+    return n_before + int(k) + 1 - int(blank[:k].sum())
 
 
 def _depth(line: bytes) -> int:
