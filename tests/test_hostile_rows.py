@@ -363,3 +363,16 @@ def test_odd_bytes_in_text_files(tmp_path):
 def test_numbers_are_what_every_reader_takes_for_numbers(tmp_path):
     (tmp_path / "t.csv").write_text("k,y\n1_000,1\n2_000,2\n")
     assert read(tmp_path / "t.csv")[0] == ["k=1_000", "k=2_000"]
+
+
+def test_a_header_that_promises_more_than_the_file_has(tmp_path):
+    """Before a list of a billion names is made."""
+    path = tmp_path / "t.npy"
+    np.save(path, np.ones((2, 2)))
+    content = path.read_bytes()
+    assert content.count(b"(2, 2), }         ") == 1
+    path.write_bytes(content.replace(b"(2, 2), }         ", b"(2, 1000000000), }"))
+    with pytest.raises(SourceError, match=r"is not a whole NumPy file: X has the shape \(2, 1000000000\)"):
+        open_source(str(path))
+    np.savez_compressed(tmp_path / "t.npz", X=np.zeros((1, 100_000)), y=np.ones(1))  # a small file of many numbers
+    assert len(open_source(str(tmp_path / "t.npz")).columns) == 100_001

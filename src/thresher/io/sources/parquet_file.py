@@ -24,7 +24,7 @@ class ParquetFile(StoredFile):
             with pq.ParquetFile(source) as file:
                 self.n_rows = file.metadata.num_rows
                 self._columns = self.read_names(file.schema_arrow)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self.error("is not a whole Parquet file; fetch or write it again.") from error
 
     def _tables(self, columns: list[str]) -> Iterator[Any]:
@@ -35,5 +35,5 @@ class ParquetFile(StoredFile):
             ) as file:
                 for batch in file.iter_batches(ROWS, columns=columns):
                     yield pa.Table.from_batches([batch])
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self.error(f"cannot be read ({error}); fetch or write it again.", self._n_read + 1) from error
