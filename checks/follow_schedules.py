@@ -266,14 +266,15 @@ def run_command(seed, directory):
         action = rng.choice([log.append, log.in_pieces, log.rotate, log.copy_and_cut, "interrupt", "kill", "kill"])
         if action in ("interrupt", "kill"):
             log.append()
-            os.kill(child, signal.SIGINT if action == "interrupt" else signal.SIGKILL)
+            # A shell may have ignored SIGINT for what it started in the background.
+            os.kill(child, signal.SIGTERM if action == "interrupt" else signal.SIGKILL)
             os.waitpid(child, 0)
             child = start_command(log.path, model, told)
         else:
             action()
     wait(lambda: kept_rows(model) == len(log.written))
     if status is None:
-        os.kill(child, signal.SIGINT)
+        os.kill(child, signal.SIGTERM)
         os.waitpid(child, 0)
     text = told.read_text()
     learner, note = load_with_note(model)

@@ -2,8 +2,10 @@
 
 import gzip
 import os
+import signal
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -289,6 +291,39 @@ def test_a_followed_file_with_fewer_rows_than_before_is_refused_at_once(here, ca
     Path("t.csv").write_text(HEADER + "".join(ROWS[:5]))
     assert fit("m", "--follow") == 3
     assert "t.csv has 5 rows now, and 40 were read before" in capfd.readouterr().err
+
+
+def test_a_followed_file_goes_on_from_the_generation_that_fits(here, capfd):
+    Path("t.csv").write_text(HEADER + "".join(ROWS[:20]))
+    assert fit("m") == 0
+    Path("t.csv").write_text(HEADER + "".join(ROWS[:30]))
+    assert fit("m") == 0
+    Path("t.csv").write_text(HEADER + "".join(ROWS[:25]))
+    n_before = threading.active_count()
+
+    def wait_for(n):
+        end = time.monotonic() + 30.0
+        while n_rows("m") != n and time.monotonic() < end:
+            time.sleep(0.01)
+
+    def write_and_stop():
+        wait_for(25)
+        with Path("t.csv").open("a") as file:
+            file.write("".join(ROWS[25:]))
+        wait_for(40)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    writer = threading.Thread(target=write_and_stop)
+    writer.start()
+    assert fit("m", "--follow", "--checkpoint-every", "1") == 143
+    writer.join()
+    err = capfd.readouterr().err
+    assert "going on after its first 20 rows" in err
+    assert "Interrupted after 40 rows" in err
+    Path("t.csv").write_text(HEADER + "".join(ROWS))
+    assert fit("once") == 0
+    np.testing.assert_array_equal(thresher.load("m").summary_.comoment(), thresher.load("once").summary_.comoment())
+    assert threading.active_count() <= n_before + 1  # nobody waits any more for the rows that are gone
 
 
 def test_compressed_files_are_not_followed(tmp_path):

@@ -127,6 +127,7 @@ def feed(attempts: Iterator[Attempt], source: Source, path: Path | None, every: 
                 changed = changed or error
                 if not source.rereadable:
                     break
+                source.restart()
             else:
                 return ingest
     assert changed is not None

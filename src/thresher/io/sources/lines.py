@@ -51,6 +51,8 @@ class Lines:
         Whether the block given last is a line without its end, so that somebody may still be writing it.
     waiting : bool
         Whether everything was read that is there, and more may come.
+    stopped : bool
+        Set it to end the lines of a file that is followed.
     replacement : raw binary file or None
         The file that took the place of the one that was followed, to its end.
 
@@ -74,7 +76,7 @@ class Lines:
         self._source, self._name, self._block_size = source, name, block_size
         self._follow, self._patience, self._opened = follow, patience, opened
         self.fraction: float | None = None
-        self.unterminated = self.waiting = False
+        self.unterminated = self.waiting = self.stopped = False
         self.replacement: IO[bytes] | None = None
 
     def __iter__(self) -> Iterator[bytes]:
@@ -111,7 +113,7 @@ class Lines:
 
     def _followed(self, file: GrowingFile) -> Iterator[bytes]:
         rest: list[bytes] = []
-        while True:
+        while not self.stopped:
             if more := file.read(self._block_size):
                 self.waiting = False
                 whole, rest = self._cut(rest, more)
@@ -188,6 +190,11 @@ class LineFile(TableFile):
     def waiting(self) -> bool:
         """Whether everything was read that is there, and more may come."""
         return self._lines.waiting
+
+    def restart(self) -> None:
+        """Whoever still reads gets no more, and what comes next is the first row."""
+        self._lines.stopped = True
+        self._begin(Lines(self._source, self.name, follow=self._follow))
 
     def replaced_by(self) -> "LineFile | None":
         """The file that took the place of this one while it was followed, if there is one."""

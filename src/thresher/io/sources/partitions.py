@@ -79,6 +79,10 @@ class PartitionedFile(TableFile):
         """Whether everything was read that is there, and more may come."""
         return self._file.waiting
 
+    def restart(self) -> None:
+        """Begin again with the first row, also if somebody still waits for more."""
+        self._file.restart()
+
     def replaced_by(self) -> TableFile | None:
         """The file that took the place of this one while it was followed, if there is one."""
         new = self._file.replaced_by()

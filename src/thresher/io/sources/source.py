@@ -89,6 +89,11 @@ class Source:
         """Whether rows can be read more than once."""
         return all(Path(file).is_file() for file in self._files)
 
+    def restart(self) -> None:
+        """Begin again with the first row, also if somebody still waits for more."""
+        for file in (self._current, *(self._first or ())[1:]):
+            file.restart()
+
     def reads(self, path: Path) -> bool:
         """Whether this is one of the files."""
         return any(file != "-" and path.exists() and path.samefile(file) for file in self._files)

@@ -60,6 +60,10 @@ class TableFile(ABC):
         """Whether everything was read that is there, and more may come."""
         return False
 
+    def restart(self) -> None:
+        """Begin again with the first row, also if somebody still waits for more."""
+        return
+
     def replaced_by(self) -> "TableFile | None":
         """The file that took the place of this one while it was read; None unless it was followed."""
         return None
