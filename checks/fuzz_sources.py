@@ -39,6 +39,8 @@ from thresher.io.sources.source_error import SourceError
 
 RESULTS = Path(__file__).parent / "results" / "fuzz_sources.json"
 SLOW = 20.0
+# Cases that were faults once: damaged headers of Parquet pages, which pyarrow reads without end through a buffer.
+KNOWN = (2026810, 2028076, 1002000072)
 LARGEST = 1e151
 FAST_DIRECTORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
@@ -273,7 +275,7 @@ def work(seeds, place, report, hung, judged):
 
 def run(n_cases, first_seed, judged, directory, n_workers=2):
     """All cases, in child processes; counts, and what went wrong."""
-    faults, total, chunks = [], Counter(), []
+    faults, total, chunks = [], Counter(), [[seed] for seed in KNOWN]
     for start in range(first_seed, first_seed + n_cases, 2000):
         chunks.append(list(range(start, min(start + 2000, first_seed + n_cases))))
     running = {}
@@ -334,9 +336,9 @@ def main(arguments=None):
         files, faults = run(options.files, options.seed, judge, directory)
         commands, more = run(options.commands, options.seed + 10**9, judge_command, directory)
     result = {
-        "files": options.files,
+        "files": sum(files.values()),
         **{f"files {name}": files[name] for name in ("read", "refused")},
-        "commands": options.commands,
+        "commands": sum(commands.values()),
         **{f"commands {name}": commands[name] for name in ("read", "refused")},
         **{
             name: sum(fault["kind"] == name for fault in faults + more)

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 from thresher.io.sources.table_file import StoredFile
 
 ROWS = 16384
-# Columns are read through buffers of this size, so that a file may be one single row group.
-BUFFER = 1 << 16
+# Columns of large files are read through buffers of this size, because a file may be one single row group. Small files
+# are not: pyarrow reads without end through a buffer if the header of a page is damaged in certain ways.
+BUFFER, SMALL = 1 << 16, 1 << 26
 
 
 class ParquetFile(StoredFile):
@@ -29,9 +30,10 @@ class ParquetFile(StoredFile):
 
     def _tables(self, columns: list[str]) -> Iterator[Any]:
         try:
+            buffer = 0 if self._source.stat().st_size <= SMALL else BUFFER
             # Files have checksums only if they were written with them.
             with pq.ParquetFile(
-                self._source, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True
+                self._source, buffer_size=buffer, pre_buffer=False, page_checksum_verification=True
             ) as file:
                 for batch in file.iter_batches(ROWS, columns=columns):
                     yield pa.Table.from_batches([batch])
