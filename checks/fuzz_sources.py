@@ -282,7 +282,7 @@ def run(n_cases, first_seed, judged, directory, n_workers=2):
     while chunks or running:
         while chunks and len(running) < n_workers:
             seeds, place = chunks.pop(0), RawArray("d", 2)
-            report = Path(directory, f"{seeds[0]}.json")
+            report = Path(directory, f"{judged.__name__}-{seeds[0]}.json")
             place[:] = time.monotonic(), seeds[0]
             child = os.fork()
             if child == 0:
