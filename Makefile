@@ -53,7 +53,7 @@ check-killed: $(VENV)/.built
 	$(BIN)/python benchmarks/killed_runs.py --runs 20
 
 # Files, streams and disks that are not as they should be; each check is a file in checks/. LONG=1 saves the results.
-HOSTILE := forge_files threads
+HOSTILE := forge_files threads fuzz_sources follow_schedules disk_trouble
 check-hostile: $(VENV)/.built
 	for check in $(HOSTILE); do \
 		OPENBLAS_NUM_THREADS=1 $(BIN)/python checks/$$check.py $(if $(LONG),--long) || exit 1; \

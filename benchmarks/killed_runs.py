@@ -99,7 +99,7 @@ def killed_then_resumed(source, model, method, length, rng):
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):
             hits["kills"] += 1
-            hits["while writing"] += model.with_name(f".{model.name}.part").exists()
+            hits["while writing"] += any(model.parent.glob(f".{model.name}.*.part"))
             if not model.exists():
                 hits["before the first file"] += 1
                 continue

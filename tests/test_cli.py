@@ -618,7 +618,7 @@ def test_summaries_that_do_not_go_together(here, capfd):
     assert run(capfd, "fit", "a", "-m", "s")[0] == 0
     for status, arguments, message in (
         (4, ("merge", "a", "b", "-o", "c"), "b has other columns or categories than a"),
-        (2, ("merge", "a", "a", "-o", "c"), "its rows would count twice"),
+        (2, ("merge", "a", "a", "-o", "c"), "a has the same rows as a, so they would count twice"),
         (2, ("merge", "a", "-o", "b"), "b exists"),
         (4, ("merge", "a", "m", "-o", "c"), "m holds a SparseRegressor, not a summary"),
         (4, ("fit", "m"), "not a summary"),
@@ -675,7 +675,7 @@ def loaded_after(*groups):
 
 
 def test_commands_load_no_more_than_they_need(here):
-    summaries = ("accumulate t.csv -t y -o a", "accumulate t.parquet -t y -o b", "merge a b -o c")
+    summaries = ("accumulate t.csv -t y -o a", "accumulate t.parquet -t y -o b", "merge a b -o c --allow-duplicates")
     fits = ("fit c -m n", "fit t.csv -t y -m m --selection cv --groups", "fit t.csv -m m --resume")
     reads = ("show m", "diagnose m", "predict m t.csv -o p.csv", "predict m t.parquet -o p.parquet")
     loaded = loaded_after(("--help", "fit --help"), summaries, (*fits, *reads))

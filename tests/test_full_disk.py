@@ -5,11 +5,11 @@ import io
 import os
 import resource
 import warnings
-from pathlib import Path
 
 import pytest
 
 from thresher import Gram
+from thresher.cli.feeding import alone
 from thresher.io.checkpoint import load_with_note, save
 from thresher.io.encoding import encode
 
@@ -25,15 +25,12 @@ class Disk:
         self.calls, self.fail_at, self.room, self.at_once = [], None, None, None
         for name in ("fsync", "replace", "link"):
             monkeypatch.setattr(os, name, self.counted(name, getattr(os, name)))
-        opened = Path.open
 
-        def open_(path, mode="r", *rest, **keywords):
-            if mode != "wb":
-                return opened(path, mode, *rest, **keywords)
+        def open_(path, mode, permissions):
             self.count("open")
             return io.BufferedWriter(RawFile(path, self))
 
-        monkeypatch.setattr(Path, "open", open_)
+        monkeypatch.setattr("thresher._utils.new_file.open_unfollowed", open_)
 
     def count(self, name):
         self.calls.append(name)
@@ -52,7 +49,7 @@ class RawFile(io.FileIO):
     """What is below the buffer: a write may take some of the bytes, and the next one none."""
 
     def __init__(self, path, disk):
-        super().__init__(path, "w")
+        super().__init__(path, "x")
         self.disk, self.written = disk, 0
 
     def write(self, content):
@@ -156,7 +153,10 @@ def test_a_limit_of_the_system_on_the_size_of_files(tmp_path):
 
 def test_what_a_killed_process_left_behind_is_in_nobodys_way(tmp_path):
     for number in range(3):
-        for name in (".m.part", ".m.link"):
-            (tmp_path / name).write_bytes(b"half of a file" * 1000)
+        (tmp_path / f".m.{number:016x}.part").write_bytes(b"half of a file" * 1000)
         save(Gram(2), tmp_path / "m", number, generations=3)
+    (tmp_path / ".m.notes.part").write_text("of somebody else")
+    with alone(tmp_path / "m"):
+        assert {one.name for one in tmp_path.iterdir()} == {"m", "m.1", "m.2", ".m.lock", ".m.notes.part"}
+    (tmp_path / ".m.notes.part").unlink()
     assert_survived(tmp_path / "m", generations=3)

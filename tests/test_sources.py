@@ -482,6 +482,7 @@ def test_places_do_not_depend_on_how_rows_are_cut(n_rows, block_size, most_rows)
 
 class Single:
     name, columns = "t", ("x", "y")
+    n_replaced, unterminated = 0, False
 
     def __init__(self, file):
         self.file = file

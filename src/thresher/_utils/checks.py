@@ -23,8 +23,16 @@ def check_positive_integer(value: Any, name: str) -> int:
     return int(value)
 
 
+def refuse_masked(**arrays: Any) -> None:
+    """Raise if one of these has masked values: what is below a mask are numbers, and nobody would notice."""
+    for name, values in arrays.items():
+        if np.ma.is_masked(values):
+            raise ValueError(f"{name} has masked values; drop such rows, or fill them with numpy.ma.filled.")
+
+
 def as_real(values: Any, name: str) -> NDArray[np.floating[Any]]:
     """A float array, or an error that says what the values are instead."""
+    refuse_masked(**{name: values})
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise ValueError(f"{name} is complex; pass real numbers.")

@@ -4,6 +4,8 @@ import base64
 import html
 from importlib.resources import files
 
+from thresher._utils.printable import printable
+
 
 def page(title: str, body: str) -> str:
     """A whole page, with its style inside."""
@@ -34,4 +36,4 @@ def picture(svg: bytes, alt: str, width: int, height: int) -> str:
 
 def text(value: str) -> str:
     """Text as it is, whatever is in it."""
-    return html.escape(value)
+    return html.escape(printable(value))

@@ -35,6 +35,7 @@ def command(
     format: options.FORMAT = None,
     delimiter: options.DELIMITER = None,
     no_header: options.NO_HEADER = False,
+    decimal: options.DECIMAL = ".",
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
@@ -44,7 +45,8 @@ def command(
     from thresher.cli.result import print_account
     from thresher.summaries.gram import Gram
 
-    opened = options.opened(source, format, delimiter, no_header)
-    ingest = begin(context, opened, options.settings(context), output, Gram, lambda columns: Gram(len(columns.names)))
-    feed(ingest, opened, output, checkpoint_every, keep, live=not quiet)
+    opened = options.opened(source, format, delimiter, no_header, decimal)
+    settings = options.settings(context)
+    attempts = begin(context, opened, settings, output, Gram, lambda _, columns: Gram(len(columns.names)))
+    ingest = feed(attempts, opened, output, checkpoint_every, keep, live=not quiet)
     print_account(ingest, output, json)

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from thresher._utils.printable import printable
 from thresher._version import __version__
 from thresher.cli import accumulate, demo, diagnose, fit, merge, predict, show
 from thresher.cli.errors import BAD_MODEL, BAD_SOURCE, NO_ROOM, UNEXPECTED, USAGE, InterruptedRunError, OptionsError
@@ -60,6 +61,8 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     warnings.showwarning = _show_warning
+    # What happens to a file is told each time it happens.
+    warnings.filterwarnings("always", category=UserWarning, module=r"thresher\.(cli|io)\.")
     try:
         result = app(arguments, prog_name="thresher", standalone_mode=False)
         sys.stdout.flush()
@@ -68,13 +71,13 @@ def run(arguments: list[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except InterruptedRunError as stop:
-        print(stop, file=sys.stderr)
+        print(printable(str(stop)), file=sys.stderr)
         return stop.status
     except Exception as error:
         if debug:
             raise
         status, message = _explained(error)
-        print(message, file=sys.stderr)
+        print(printable(message), file=sys.stderr)
         return status
     if result == 130:  # typer says nothing
         print("Interrupted.", file=sys.stderr)
@@ -105,4 +108,4 @@ def _explained(error: Exception) -> tuple[int, str]:
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    print(f"thresher: note: {message}", file=sys.stderr)
+    print(printable(f"thresher: note: {message}"), file=sys.stderr)

@@ -19,6 +19,7 @@ def command(
     json: options.JSON = False,
 ) -> None:
     """Diagnose."""
+    from thresher._utils.printable import printable
     from thresher.cli.result import to_json
     from thresher.estimators._linear import SummaryLinear
     from thresher.io.checkpoint import CheckpointError, load  # heavy, and not needed for help
@@ -27,4 +28,4 @@ def command(
     if not isinstance(learner, SummaryLinear) or not hasattr(learner, "summary_"):
         raise CheckpointError(f"{model} holds a {type(learner).__name__}, and a fitted sparse model is needed.")
     diagnosis = learner.diagnose()
-    print(to_json(diagnosis.to_dict()) if json else diagnosis)
+    print(to_json(diagnosis.to_dict()) if json else "\n".join(map(printable, str(diagnosis).split("\n"))))

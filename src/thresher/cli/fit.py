@@ -1,6 +1,5 @@
 """Fit a sparse model to the rows of a source, or to a summary of them."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,6 +81,7 @@ def command(
     format: options.FORMAT = None,
     delimiter: options.DELIMITER = None,
     no_header: options.NO_HEADER = False,
+    decimal: options.DECIMAL = ".",
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
@@ -93,14 +93,18 @@ def command(
     from thresher.cli.fitting import fit_summary, new_model
     from thresher.cli.result import print_result
     from thresher.estimators._linear import SummaryLinear
+    from thresher.io.sources.columns import Columns
 
     if is_checkpoint(source):
         ingest = fit_summary(context, source, settings, parameters, model, overwrite)
     else:
-        opened = options.opened(source, format, delimiter, no_header, follow)
-        fresh = partial(new_model, settings, parameters)
-        ingest = begin(context, opened, settings, model, SummaryLinear, fresh)
-        feed(ingest, opened, model, checkpoint_every, keep, live=not quiet)
+        opened = options.opened(source, format, delimiter, no_header, decimal, follow)
+
+        def fresh(settings: dict[str, Any], columns: Columns) -> SummaryLinear:
+            return new_model(settings, _parameters(settings), columns)
+
+        attempts = begin(context, opened, settings, model, SummaryLinear, fresh)
+        ingest = feed(attempts, opened, model, checkpoint_every, keep, live=not quiet)
     print_result(ingest, model, json)
 
 

@@ -22,6 +22,7 @@ SOURCE = Annotated[
 ]
 FORMAT = Annotated[str | None, typer.Option("--format", metavar="|".join(FORMATS), help="If the suffix does not tell.")]
 DELIMITER = Annotated[str | None, typer.Option(help="Between fields of CSV; a comma if not given.")]
+DECIMAL = Annotated[str, typer.Option(metavar=".|,", help="The decimal point of numbers in CSV.")]
 NO_HEADER = Annotated[bool, typer.Option("--no-header", help="CSV without names: columns are 0, 1, ...")]
 MISSING = Annotated[
     str,
@@ -55,7 +56,7 @@ OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Start over even if
 
 # Options that may be others when a run is resumed: they change how it goes, not what comes out.
 OF_THE_RUN = {"source", "model", "output", "checkpoint_every", "keep", "resume", "overwrite", "json", "quiet"}
-OF_THE_RUN |= {"format", "delimiter", "no_header"}
+OF_THE_RUN |= {"format", "delimiter", "no_header", "decimal", "follow"}
 
 
 def settings(context: typer.Context) -> dict[str, Any]:
@@ -72,7 +73,9 @@ def check_choice(option: str, value: str | None, choices: Sequence[str]) -> None
         raise OptionsError(f"{option} {value}: use {', '.join(choices[:-1])} or {choices[-1]}.")
 
 
-def opened(source: str, format: str | None, delimiter: str | None, no_header: bool, follow: bool = False) -> "Source":
+def opened(
+    source: str, format: str | None, delimiter: str | None, no_header: bool, decimal: str, follow: bool = False
+) -> "Source":
     """The source that options describe."""
     from thresher.io.sources.source import open_source  # heavy, and not needed for help
 
@@ -81,4 +84,8 @@ def opened(source: str, format: str | None, delimiter: str | None, no_header: bo
         delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
         if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
             raise OptionsError(f"--delimiter {delimiter!r}: one character is needed.")
-    return open_source(source, format, delimiter, not no_header, follow)
+    if decimal not in (".", ","):
+        raise OptionsError(f"--decimal {decimal}: use . or ,")
+    if decimal == (delimiter or ",") and decimal == ",":
+        raise OptionsError("--decimal , needs another --delimiter, such as ';'.")
+    return open_source(source, format, delimiter, not no_header, decimal, follow)

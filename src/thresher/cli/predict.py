@@ -29,6 +29,7 @@ def command(
     format: options.FORMAT = None,
     delimiter: options.DELIMITER = None,
     no_header: options.NO_HEADER = False,
+    decimal: options.DECIMAL = ".",
     quiet: options.QUIET = False,
 ) -> None:
     """Predict."""
@@ -37,4 +38,4 @@ def command(
     options.check_choice("--missing", missing, POLICIES)
     if output is not None and output.suffix not in (".parquet", ".csv"):
         raise OptionsError(f"--output {output}: use a name that ends in .parquet or .csv.")
-    predict(model, options.opened(source, format, delimiter, no_header), output, missing, quiet)
+    predict(model, options.opened(source, format, delimiter, no_header, decimal), output, missing, quiet)

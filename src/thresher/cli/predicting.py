@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thresher._utils.new_file import new_file_beside, real_path
 from thresher.cli.errors import OptionsError
 from thresher.cli.live import Live
 from thresher.estimators._linear import SparseLinear
@@ -42,20 +43,18 @@ def predict(model: Path, source: Source, output: Path | None, missing: str, quie
         if output is None:
             _write_csv(predictions, sys.stdout.buffer)
             return
-        beside = output.with_name(f".{output.name}.part")
-        try:
+        target = real_path(output)
+        with new_file_beside(target) as (file, beside):
             if output.suffix == ".parquet":
                 import pyarrow.parquet as pq
 
-                with pq.ParquetWriter(beside, SCHEMA) as writer:
+                with pq.ParquetWriter(file, SCHEMA) as writer:
                     for table in predictions:
                         writer.write_table(table)
             else:
-                with beside.open("wb") as file:
-                    _write_csv(predictions, file)
-            beside.replace(output)
-        finally:
-            beside.unlink(missing_ok=True)
+                _write_csv(predictions, file)
+            file.flush()
+            beside.replace(target)
 
 
 def _columns(ingest: Ingest | None, learner: Any, path: Path) -> Columns:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from thresher._utils.printable import printable
 from thresher.io.ingest import Ingest
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def told(ingest: Ingest, path: Path | None) -> list[str]:
             f"R2 {ingest.validation.r2:.4f} on {ingest.validation.n_rows:,} rows, each predicted before it was seen."
         )
     if path is not None:
-        lines.append(f"Kept in {path}.")
+        lines.append(f"Kept in {printable(str(path))}.")
     return lines
 
 
@@ -95,14 +96,16 @@ def print_card(card: "ModelCard", title: str = "") -> None:
         console.width = 200
     count = len(card.features)
     table = Table(
-        title=Text(f"{title}{count} of {card.n_columns:,} columns selected"), title_justify="left", box=box.SIMPLE_HEAD
+        title=Text(f"{printable(title)}{count} of {card.n_columns:,} columns selected"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
     )
     table.add_column("feature")
     for name in ("coefficient", "standardised", "95 % interval"):
         table.add_column(name, justify="right")
     for feature in card.features:
         table.add_row(
-            Text(feature.name),
+            Text(printable(feature.name)),
             f"{feature.coefficient:.5g}",
             number(feature.standardized, "+.3f"),
             interval(feature.lower, feature.upper),

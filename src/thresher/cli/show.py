@@ -23,6 +23,7 @@ def command(
     json: options.JSON = False,
 ) -> None:
     """Show."""
+    from thresher._utils.printable import printable
     from thresher.cli.result import account, print_card, to_json, told
     from thresher.estimators._linear import SummaryLinear
     from thresher.io.checkpoint import load_with_note  # heavy, and not needed for help
@@ -60,7 +61,7 @@ def command(
     print_card(card, f"{ingest.columns.target}: " if ingest else "")
     print("\n".join(told(ingest, None) if ingest else [f"{card.n_rows:,} rows."]))
     for path in filter(None, (html, plot)):
-        print(f"Written: {path}.")
+        print(f"Written: {printable(str(path))}.")
 
 
 def _draw(learner: Any, path: Path) -> None:

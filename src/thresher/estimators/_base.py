@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import Floats
-from thresher._utils.checks import check_range, check_summary, check_weights
+from thresher._utils.checks import check_range, check_summary, check_weights, refuse_masked
 from thresher._utils.locks import LOCK, lock_of, locked
 from thresher._utils.tolerances import TINY
 from thresher._utils.warnings import warn_caller
@@ -99,6 +99,7 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
             if reset:
                 self._forget_features(X.shape[1])
         else:
+            refuse_masked(X=X, y=y)
             if isinstance(X, list | tuple | np.ndarray) and np.asarray(X).dtype.kind in "US":
                 raise ValueError("X holds strings; pass numbers.")
             rows, responses = validate_data(

@@ -11,7 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import Floats, Integers
-from thresher._utils.checks import SMALLEST, check_features, check_positive_integer, check_summary
+from thresher._utils.checks import SMALLEST, check_features, check_positive_integer, check_summary, refuse_masked
 from thresher._utils.locks import lock_of, locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import FEWEST_TO_WARN, StreamingRows
@@ -56,6 +56,7 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         ndarray of shape (n,)
         """
         check_is_fitted(self, "coef_")
+        refuse_masked(X=X)
         rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         with lock_of(self):
             coef, intercept = self.coef_, self.intercept_  # of the same moment

@@ -8,6 +8,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import Floats
+from thresher._utils.checks import refuse_masked
 from thresher._utils.locks import lock_of
 from thresher.estimators._validation import checked_shape
 from thresher.sparsity.rank import Rank
@@ -57,6 +58,7 @@ class MatrixRows(RegressorMixin):  # type: ignore[misc]
 
     def _as_rows(self, X: Any, known: tuple[int, int] | None) -> tuple[Any, tuple[int, int]]:
         """X as rows of d1 d2 numbers, and (d1, d2); an error if they contradict what is known."""
+        refuse_masked(X=X)
         asked = checked_shape(self.shape)
         shape = known or asked
         if not hasattr(X, "shape"):

@@ -10,6 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import Floats
+from thresher._utils.checks import refuse_masked
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.locks import locked
 from thresher.estimators._base import StreamingRows
@@ -328,6 +329,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
         ndarray of shape (n, q), or (n,) if y had one dimension
         """
         now = self._estimate()
+        refuse_masked(X=X)
         rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         result: Floats = safe_sparse_dot(rows, now.coef.T, dense_output=True) + now.intercept
         return result[:, 0] if self._one_response else result

@@ -7,10 +7,20 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from thresher._utils.locks import LOCK, lock_of
+from thresher._utils.new_file import name_beside, new_file_beside, real_path, sync_directory
 from thresher.io.encoding import NewerFormatError, decode, encode
 from thresher.io.schema import CheckpointError
 
-__all__ = ["CheckpointError", "NewerFormatError", "Saving", "from_bytes", "load", "load_with_note", "save"]
+__all__ = [
+    "CheckpointError",
+    "NewerFormatError",
+    "Saving",
+    "from_bytes",
+    "generations_of",
+    "load",
+    "load_with_note",
+    "save",
+]
 
 
 class Saving:
@@ -51,7 +61,8 @@ def save(value: Any, path: str | os.PathLike[str], note: Any = None, generations
     """Keep a model or a summary in a file, with a note such as how far its source was read.
 
     The file appears complete or not at all: it is written beside its place, brought to the disk, and renamed. Whenever
-    this is interrupted, the previous one is still there.
+    this is interrupted, the previous one is still there. The new file has the mode of the previous one, and its owner
+    where that is permitted. If `path` is a symbolic link, the file that it points to is replaced.
 
     Parameters
     ----------
@@ -79,18 +90,14 @@ def save(value: Any, path: str | os.PathLike[str], note: Any = None, generations
         raise ValueError(f"generations must be at least 1, got {generations}")
     with lock_of(value) if isinstance(value, Saving) else nullcontext():
         content = encode(value, note)
-    path = Path(path)
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+    path = real_path(path)
+    with new_file_beside(path) as (file, beside):
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
         _make_room(path, generations)
         beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -114,10 +121,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     return load_with_note(path)[0]
 
 
-def load_with_note(path: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """What ``load`` returns, and the note kept with it."""
+def load_with_note(path: str | os.PathLike[str], fall_back: bool = True) -> tuple[Any, Any]:
+    """What ``load`` returns, and the note kept with it; from an earlier generation only if `fall_back`."""
     path, first = Path(path), None
-    for candidate in [path, *_earlier(path)]:
+    for candidate in [path, *(_earlier(path) if fall_back else ())]:
         try:
             found = decode(candidate.read_bytes())
         except NewerFormatError as error:
@@ -134,8 +141,15 @@ def load_with_note(path: str | os.PathLike[str]) -> tuple[Any, Any]:
     raise first
 
 
+def generations_of(path: str | os.PathLike[str]) -> list[Path]:
+    """All generations that are there, the newest first."""
+    path = Path(path)
+    return [*([path] if path.exists() else []), *_earlier(path)]
+
+
 def _earlier(path: Path) -> list[Path]:
-    """Generations that are there, the latest first."""
+    """Generations before the newest that are there, the latest first; beside the file itself if `path` is a link."""
+    path = Path(os.path.realpath(path))
     start = f"{path.name}."
     numbers = [one.name.removeprefix(start) for one in path.parent.iterdir() if one.name.startswith(start)]
     return [path.with_name(f"{start}{n}") for n in sorted(int(number) for number in numbers if number.isdecimal())]
@@ -153,22 +167,9 @@ def _make_room(path: Path, generations: int) -> None:
         if number > 1:
             source.replace(target)
         else:
-            linked = path.with_name(f".{path.name}.link")
-            linked.unlink(missing_ok=True)
+            linked = name_beside(path)
             try:
                 os.link(source, linked)
                 linked.replace(target)
             finally:
                 linked.unlink(missing_ok=True)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Bring the renaming to the disk, where directories can be opened for that."""
-    try:
-        descriptor = os.open(directory, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -109,6 +109,8 @@ class Ingest:
     validation : ProgressiveValidation
     finished : bool
         Whether the source was at its end, and nothing came since.
+    merged : list of str
+        What was in the rows of each source, if the learner is a merger of several.
 
     Examples
     --------
@@ -152,6 +154,7 @@ class Ingest:
         self.n_skipped = self.n_filled = self.n_unknown = 0
         self.validation = ProgressiveValidation()
         self.finished = False
+        self.merged: list[str] = []
         self._names = np.array(columns.names, object)
         if hasattr(learner, "summary_"):
             if not np.array_equal(self._names, getattr(learner, "feature_names_in_", ())):
@@ -162,6 +165,11 @@ class Ingest:
     def n_used(self) -> int:
         """Rows absorbed."""
         return self.place.n_rows - self.n_skipped
+
+    @property
+    def parts(self) -> list[str]:
+        """What was in the rows of each source."""
+        return self.merged or [self.place.digest]
 
     def absorb(self, batch: Batch) -> None:
         """Take in a batch, all of it or, if it is rejected, nothing."""
@@ -221,9 +229,9 @@ class Ingest:
         save(self.learner, path, state, generations)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Ingest":
-        """Go on from a file."""
-        made = cls.from_note(*load_with_note(path))
+    def load(cls, path: str | os.PathLike[str], fall_back: bool = True) -> "Ingest":
+        """Go on from a file; if it is damaged, from an earlier generation of it, if `fall_back`."""
+        made = cls.from_note(*load_with_note(path, fall_back))
         if made is None:
             raise CheckpointError(f"{Path(path)} was not made from a source of rows; there is no row to continue from.")
         return made

@@ -12,6 +12,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats
+from thresher._utils.printable import printable
 
 INK, MUTED = "#1f2a36", "#9aa5b1"
 BLUE = "#2166ac"
@@ -29,7 +30,7 @@ def _pyplot() -> Any:
 
 def _names(estimator: Any, features: NDArray[np.intp]) -> list[str]:
     names = getattr(estimator, "feature_names_in_", None)
-    return [f"{j}" if names is None else str(names[j]) for j in features]
+    return [f"{j}" if names is None else printable(str(names[j])) for j in features]
 
 
 def _apart(heights: list[float], gap: float, low: float, high: float) -> Floats:
@@ -153,6 +154,7 @@ class CoefficientsDisplay(_Display):
                 fontsize=8,
                 color=COLOURS[place],
                 annotation_clip=False,
+                parse_math=False,
             )
 
 
@@ -203,7 +205,7 @@ class SupportDisplay(_Display):
             turns = np.flatnonzero(np.diff(np.concatenate([[0], self.kept[:, k].astype(int), [0]])))
             spans = [(edges[i], edges[j] - edges[i]) for i, j in zip(turns[::2], turns[1::2], strict=True)]
             ax.broken_barh(spans, (k - 0.35, 0.7), color=colour, linewidth=0)
-        ax.set_yticks(range(len(self.names)), self.names, fontsize=7)
+        ax.set_yticks(range(len(self.names)), self.names, fontsize=7, parse_math=False)
         ax.invert_yaxis()
         ax.set_title("kept now (blue) and earlier (grey)", fontsize=9, color=INK, loc="left")
         return self
@@ -293,9 +295,11 @@ class IntervalsDisplay(_Display):
         error = np.array([found.estimate - found.lower, found.upper - found.estimate])[:, known]
         ax.errorbar(found.estimate[known], places[known], xerr=error, fmt="o", color=BLUE, markersize=4, linewidth=1.4)
         ax.plot(found.estimate[~known], places[~known], "o", color=MUTED, markersize=4)
-        names = [str(j) for j in found.features] if found.names is None else list(found.names)
+        names = (
+            [str(j) for j in found.features] if found.names is None else [printable(str(name)) for name in found.names]
+        )
         labels = [name if sure else f"{name} (unknown)" for name, sure in zip(names, known, strict=True)]
-        ax.set_yticks(places, labels, fontsize=8)
+        ax.set_yticks(places, labels, fontsize=8, parse_math=False)
         ax.invert_yaxis()
         ax.set_title(f"{100 * found.level:g} % intervals, {found.method}", fontsize=9, color=INK, loc="left")
         return self

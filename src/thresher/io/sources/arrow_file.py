@@ -22,8 +22,8 @@ class ArrowFile(StoredFile):
             with source.open("rb") as file:
                 self._is_file = file.read(len(MAGIC)) == MAGIC
             with self._open(None) as reader:
-                self._columns = self.check_names(list(reader.schema.names))
-        except (pa.ArrowInvalid, OSError) as error:
+                self._columns = self.read_names(reader.schema)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self.error("is not a whole Arrow file; fetch or write it again.") from error
 
     def _open(self, columns: list[str] | None) -> Any:
@@ -40,5 +40,5 @@ class ArrowFile(StoredFile):
                 )
                 for batch in batches:
                     yield pa.Table.from_batches([batch])
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self.error(f"cannot be read ({error}); fetch or write it again.", self._n_read + 1) from error

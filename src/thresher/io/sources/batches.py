@@ -19,12 +19,24 @@ from thresher.io.sources.table_file import TableFile
 MOST_ROWS = 4096
 
 
-@described(n_rows=Count(), digest=Text())
+@described(n_rows=Count(), digest=Text(), n_gone=Count(most="n_rows"))
 class Place(NamedTuple):
-    """How far a source was read: how many rows, and what was in them; without the latter, nobody can go on from it."""
+    """How far a source was read, so that reading can go on from there.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows read.
+    digest : str
+        What was in them; without it, nobody can go on.
+    n_gone : int
+        Rows of those that are no longer in the source, because the file that was followed was replaced by a new one.
+        The digest is of the others.
+    """
 
     n_rows: int
     digest: str
+    n_gone: int = 0
 
 
 START = Place(0, "")
@@ -65,6 +77,8 @@ class Batch(NamedTuple):
         Texts that are not among the levels of their column.
     kept : ndarray of bool or None
         Which rows are there, if some were left out.
+    unterminated : bool
+        Whether this is the last line of the source, alone, and without its end: somebody may still be writing it.
     """
 
     names: list[str]
@@ -76,6 +90,7 @@ class Batch(NamedTuple):
     n_filled: int
     n_unknown: int
     kept: NDArray[np.bool_] | None
+    unterminated: bool = False
 
 
 class Batches:
@@ -132,8 +147,15 @@ class Batches:
         self._names = columns.names
 
     def __iter__(self) -> Iterator[Batch]:
-        n_read = 0
+        n_read = self._n_gone = self._start.n_gone
+        self._digest = None if self._digest is None else Digest()
+        n_replaced = self._source.n_replaced
         for table, file, first_row in self._source.tables(self._columns.kinds):
+            if self._source.n_replaced > n_replaced:
+                if n_read < self._start.n_rows:
+                    break
+                n_replaced, self._n_gone = self._source.n_replaced, n_read
+                self._digest = None if self._digest is None else Digest()
             for piece in table.to_batches(self._most_rows):
                 left = self._start.n_rows - n_read
                 for part in (piece,) if not 0 < left < piece.num_rows else (piece[:left], piece[left:]):
@@ -148,20 +170,31 @@ class Batches:
                         yield self._batch(rows, file, first_row, n_read)
                     first_row += part.num_rows
         if n_read < self._start.n_rows:
-            raise ChangedSourceError(
-                f"{self._source.name} has {n_read:,} rows now, and {self._start.n_rows:,} were read before."
-            )
+            raise self._too_few(n_read)
+
+    def check_waiting(self) -> None:
+        """Raise if a file that is followed has no more rows now, and not all of those that were read before."""
+        if self._source.waiting and self.n_again < self._start.n_rows:
+            raise self._too_few(max(self.n_again, self._start.n_gone))
+
+    def _too_few(self, n_read: int) -> ChangedSourceError:
+        n_gone = self._start.n_gone
+        return ChangedSourceError(
+            f"{self._source.name} has {n_read - n_gone:,} rows now, and {self._start.n_rows - n_gone:,} were read "
+            "before. Start again without the old model, or bring the old file back."
+        )
 
     def _check_digest(self) -> None:
         if str(self._digest) != self._start.digest:
+            n_rows = self._start.n_rows - self._start.n_gone
             raise ChangedSourceError(
-                f"{self._source.name} has changed: its first {self._start.n_rows:,} rows are not those that were read "
-                "before. Start again without the old model, or bring the old file back."
+                f"{self._source.name} has changed: its first {n_rows:,} rows are not those that were read before. "
+                "Start again without the old model, or bring the old file back."
             )
 
     def _batch(self, rows: Rows, file: TableFile, first_row: int, n_read: int) -> Batch:
         X, y, weights = rows.X, rows.y, rows.weights
-        place = Place(n_read, "" if self._digest is None else str(self._digest))
+        place = Place(n_read, "" if self._digest is None else str(self._digest), self._n_gone)
         kept, n_filled = None, 0
         if any(part is not None and np.isnan(part.sum()) for part in (X, y, weights)):
             gaps = np.isnan(X)
@@ -187,7 +220,8 @@ class Batches:
                 kept = ~lost
                 X, y, weights = X[kept], None if y is None else y[kept], None if weights is None else weights[kept]
         n_skipped = 0 if kept is None else int((~kept).sum())
-        return Batch(self._names, X, y, weights, place, n_skipped, n_filled, rows.n_unknown, kept)
+        last = self._source.unterminated
+        return Batch(self._names, X, y, weights, place, n_skipped, n_filled, rows.n_unknown, kept, last)
 
     def _complaint(
         self, gaps: NDArray[np.bool_], y: Floats | None, row: int, file: TableFile, first_row: int

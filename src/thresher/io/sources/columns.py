@@ -1,5 +1,6 @@
 """Columns of a table as numbers: which is the response, which are features, and what texts stand for."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from thresher.io.sources.table_file import REMEDY, Kinds, TableFile, is_number
 # A column with more different texts than this is more likely a name or a comment.
 MOST_LEVELS = 200
 NUMBER = pa.float64()
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*")
 
 
 class Rows(NamedTuple):
@@ -104,13 +106,13 @@ class Columns:
             raise SourceError(f"{source.name} has no columns left to explain {target!r} with.")
         sample, levels, truths = _readable(source.sample(list(asked)), source.name), {}, []
         for name in dict.fromkeys(chosen):
-            kind = "text" if name in asked else _kind(sample, name, source.name)
+            kind = "text" if name in asked or name in source.texts else _kind(sample, name, source)
             if kind == "truth":
                 truths.append(name)
             if kind == "text":
-                levels[name] = _levels(sample, name, asked.get(name), source.name)
+                levels[name] = _levels(sample, name, asked.get(name), source)
         for name in filter(None, (target, weight)):
-            kind = _kind(sample, name, source.name)
+            kind = _kind(sample, name, source)
             if kind == "text":
                 raise SourceError(f"{source.name}: column {name!r} has texts, and numbers are needed there.")
             if kind == "truth":
@@ -131,10 +133,11 @@ class Columns:
                 means += [float((places == k).sum()) / present for k in range(len(self.levels[name]))]
                 continue
             try:
-                mean = pc.mean(column.cast(NUMBER, safe=False)).as_py()
-            except pa.ArrowInvalid:  # a text where a number belongs; reading will say where
-                mean = None
-            means.append(float("nan") if mean is None else mean)
+                values = _decoded(column).cast(NUMBER, safe=False).drop_null().to_numpy()
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # no number; reading will say where
+                values = np.zeros(0)
+            values = values[np.abs(values) <= LARGEST[np.dtype(np.float64)]]  # neither NaN nor what will be refused
+            means.append(float(values.mean()) if len(values) else float("nan"))
         return tuple(means)
 
     @property
@@ -198,7 +201,7 @@ def _matrix(batch: Any, names: list[str], file: TableFile, first_row: int) -> Fl
         column = batch.column(name)
         if column.type != NUMBER:
             try:
-                column = column.cast(NUMBER, safe=False)
+                column = _decoded(column).cast(NUMBER, safe=False)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 raise _not_a_number(column, name, file, first_row) from error
         columns.append(column)
@@ -227,10 +230,24 @@ def _not_a_number(column: Any, name: str, file: TableFile, first_row: int) -> So
     return file.error(f"column {name!r} has values of the type {column.type} where numbers belong.", first_row)
 
 
+def _decoded(column: Any) -> Any:
+    """A column of values, if it is one of places in a dictionary."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    values = [_plain(chunk.dictionary).take(chunk.indices) for chunk in chunks]
+    return pa.chunked_array(values) if isinstance(column, pa.ChunkedArray) else values[0]
+
+
+def _plain(values: Any) -> Any:
+    """Values of a dictionary, for which more is implemented if they are plain texts."""
+    return values.cast(pa.string()) if _is_text(values.type) else values
+
+
 def _texts(column: Any, name: str, where: str) -> Any:
     """A column as texts."""
     try:
-        return column.cast(pa.string())
+        return _decoded(column).cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SourceError(f"{where}: column {name!r} has values of the type {column.type}, not texts.") from error
 
@@ -260,33 +277,47 @@ def _readable(sample: Any, where: str) -> Any:
     return sample
 
 
-def _kind(sample: Any, name: str, where: str) -> str:
-    kind = sample.schema.field(name).type
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _kind(sample: Any, name: str, source: Source) -> str:
+    kind, where = sample.schema.field(name).type, source.name
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_boolean(kind):
         return "truth"
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
         return "number"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return "number" if _nearly_numbers(sample.column(name)) else "text"
+    if _is_text(kind):
+        return _kind_of_texts(sample.column(name), name, source)
     if pa.types.is_binary(kind):
         raise SourceError(f"{where}: column {name!r} is not text in UTF-8; convert it first.")
     raise SourceError(f"{where}: column {name!r} has values of the type {kind}; leave it out with --drop {name}.")
 
 
-def _nearly_numbers(column: Any) -> bool:
-    """Whether most texts are numbers, so that the others are mistakes, which are reported where they stand."""
-    texts = column.drop_null().slice(0, 10_000).to_pylist()
-    return bool(texts) and 2 * sum(map(is_number, texts)) >= len(texts)
+def _kind_of_texts(column: Any, name: str, source: Source) -> str:
+    """Numbers if most texts are numbers, so that the others are mistakes, which are reported where they stand."""
+    texts = _decoded(column).drop_null().slice(0, 10_000).to_pylist()
+    n_numbers = sum(is_number(text.replace(source.decimal, ".")) for text in texts)
+    if texts and 2 * n_numbers >= len(texts):
+        return "number"
+    commas = [text for text in texts if DECIMAL_COMMA.fullmatch(text)]
+    if commas and 2 * (n_numbers + len(commas)) >= len(texts):
+        raise SourceError(
+            f"{source.name}: column {name!r} has numbers with decimal commas, such as {commas[0]!r}; read CSV with "
+            f"--decimal ',', write them with points elsewhere, or make it a category with --categories {name}."
+        )
+    return "text"
 
 
-def _levels(sample: Any, name: str, given: Sequence[str] | None, where: str) -> tuple[str, ...]:
+def _levels(sample: Any, name: str, given: Sequence[str] | None, source: Source) -> tuple[str, ...]:
+    where = source.name
     if given is not None:
         if len(set(given)) != len(given) or not given:
             raise SourceError(f"--categories {name}: each level is needed once, got {list(given)}.")
         return tuple(given)
-    found = sorted(set(_texts(sample.column(name), name, where).drop_null().to_pylist()))
+    found = source.levels.get(name) or sorted(set(_texts(sample.column(name), name, where).drop_null().to_pylist()))
     if len(found) > MOST_LEVELS:
         raise SourceError(
             f"{where}: column {name!r} has {len(found)} different texts in its first rows; leave it out with "

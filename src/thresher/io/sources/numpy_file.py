@@ -1,5 +1,6 @@
 """Rows of a matrix in a NumPy file."""
 
+import math
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -10,9 +11,12 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
+from thresher.io.sources.source_error import SourceError
 from thresher.io.sources.table_file import StoredFile
 
 ROWS = 4096
+# A byte of a compressed file stands for no more bytes than this.
+DEFLATED = 1032
 
 
 class NumpyFile(StoredFile):
@@ -35,28 +39,32 @@ class NumpyFile(StoredFile):
     def _open(self, stack: ExitStack) -> dict[str, tuple[IO[bytes], np.dtype[Any], tuple[int, ...]]]:
         """Every array, open behind its header: file, type and shape."""
         try:
+            most = self._source.stat().st_size
             if self._source.suffix != ".npz":
                 files: dict[str, IO[bytes]] = {"X": stack.enter_context(self._source.open("rb"))}
             else:
+                most *= DEFLATED
                 archive = stack.enter_context(zipfile.ZipFile(self._source))
                 there = {Path(name).stem: name for name in archive.namelist()}
                 if not {"X", "y"} <= there.keys():
                     raise self.error(f"has the arrays {sorted(there)}; X and y are needed.")
                 wanted = [name for name in ("X", "y", "sample_weight") if name in there]
                 files = {name: stack.enter_context(archive.open(there[name])) for name in wanted}
-            return {name: self._header(name, file) for name, file in files.items()}
-        except (ValueError, EOFError, zipfile.BadZipFile, OSError) as error:
-            if str(error).startswith(self.name):
-                raise
+            return {name: self._header(name, file, most) for name, file in files.items()}
+        except SourceError:
+            raise
+        except Exception as error:  # headers are parsed as Python, archives in many ways: any of that may fail
             raise self.error("is not a whole NumPy file; fetch or write it again.") from error
 
-    def _header(self, name: str, file: IO[bytes]) -> tuple[IO[bytes], np.dtype[Any], tuple[int, ...]]:
+    def _header(self, name: str, file: IO[bytes], most: int) -> tuple[IO[bytes], np.dtype[Any], tuple[int, ...]]:
         version = np.lib.format.read_magic(file)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(file)
         columns = 2 if name == "X" and dtype.names is None else 1
         if fortran and columns == 2:
             raise self.error("has a matrix that is stored by columns; save numpy.ascontiguousarray of it.")
+        if math.prod(shape) * dtype.itemsize > most:
+            raise self.error(f"is not a whole NumPy file: {name} has the shape {shape}; fetch or write it again.")
         kinds = {dtype[field].kind for field in dtype.names or ()} or {dtype.kind}
         if len(shape) != columns or not kinds <= set("fiub"):
             raise self.error(f"has an array of {dtype} and shape {shape} for {name}; a table of numbers is needed.")

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 from thresher.io.sources.table_file import StoredFile
 
 ROWS = 16384
-# Columns are read through buffers of this size, so that a file may be one single row group.
-BUFFER = 1 << 16
+# Columns of large files are read through buffers of this size, because a file may be one single row group. Small files
+# are not: pyarrow reads without end through a buffer if the header of a page is damaged in certain ways.
+BUFFER, SMALL = 1 << 16, 1 << 26
 
 
 class ParquetFile(StoredFile):
@@ -23,14 +24,18 @@ class ParquetFile(StoredFile):
         try:
             with pq.ParquetFile(source) as file:
                 self.n_rows = file.metadata.num_rows
-                self._columns = self.check_names(list(file.schema_arrow.names))
-        except (pa.ArrowInvalid, OSError) as error:
+                self._columns = self.read_names(file.schema_arrow)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self.error("is not a whole Parquet file; fetch or write it again.") from error
 
     def _tables(self, columns: list[str]) -> Iterator[Any]:
         try:
-            with pq.ParquetFile(self._source, buffer_size=BUFFER, pre_buffer=False) as file:
+            buffer = 0 if self._source.stat().st_size <= SMALL else BUFFER
+            # Files have checksums only if they were written with them.
+            with pq.ParquetFile(
+                self._source, buffer_size=buffer, pre_buffer=False, page_checksum_verification=True
+            ) as file:
                 for batch in file.iter_batches(ROWS, columns=columns):
                     yield pa.Table.from_batches([batch])
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self.error(f"cannot be read ({error}); fetch or write it again.", self._n_read + 1) from error

@@ -2,6 +2,7 @@
 
 import glob
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.io.sources.choices import FORMATS, SUFFIXES
+from thresher.io.sources.partitions import Partitions, partition_values
 from thresher.io.sources.source_error import NoRowsError, SourceError
 from thresher.io.sources.table_file import Kinds, TableFile
 
@@ -25,9 +27,25 @@ class Source:
         Names of all columns; the same in all files, in any order.
     n_rows : int or None
         If that is known without reading everything.
+    levels : dict of str to tuple of str
+        What is in columns that are in the names of directories.
+    texts : set of str
+        Which of these have other values than numbers.
+    decimal : str
+        The decimal point of numbers that are texts.
+    n_replaced : int
+        How often the file that is followed was replaced by a new one.
     """
 
-    def __init__(self, name: str, files: list[str], open_file: Callable[[str], TableFile]) -> None:
+    def __init__(
+        self,
+        name: str,
+        files: list[str],
+        open_file: Callable[[str], TableFile],
+        partitions: Partitions,
+        decimal: str = ".",
+    ) -> None:
+        self.levels, self.texts, self.decimal = partitions.levels, partitions.texts, decimal
         self.name, self._files, self._open = name, files, open_file
         self._first: tuple[str, TableFile] | None = None
         self.columns: list[str] = []
@@ -48,12 +66,33 @@ class Source:
         if self._first is None:
             raise NoRowsError(f"{name} has no rows.")
         self._current, self._n_done = self._first[1], 0
+        self.n_replaced = 0
 
     @property
     def fraction(self) -> float | None:
         """How much was read so far, between zero and one, as far as one can tell."""
         inside = self._current.fraction
         return None if inside is None else min((self._n_done + inside) / len(self._files), 1.0)
+
+    @property
+    def unterminated(self) -> bool:
+        """Whether the table given last is a line without its end, at the end of the last file."""
+        return self._current.unterminated and self._n_done == len(self._files) - 1
+
+    @property
+    def waiting(self) -> bool:
+        """Whether everything was read that is there, and more may come."""
+        return self._current.waiting
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether rows can be read more than once."""
+        return all(Path(file).is_file() for file in self._files)
+
+    def restart(self) -> None:
+        """Begin again with the first row, also if somebody still waits for more."""
+        for file in (self._current, *(self._first or ())[1:]):
+            file.restart()
 
     def reads(self, path: Path) -> bool:
         """Whether this is one of the files."""
@@ -72,15 +111,28 @@ class Source:
 
     def tables(self, kinds: Kinds) -> Iterator[tuple[Any, TableFile, int]]:
         """All rows in order, once: Arrow tables, each with its file and the number of its first row there."""
+        self._n_done = 0
         for path in self._files:
             first = self._first is not None and path == self._first[0]
-            self._current = self._first[1] if self._first and first else self._open(path)  # a pipe opens only once
-            row = 1
-            with suppress(NoRowsError):
-                for table in self._current.tables(kinds):
-                    yield table, self._current, row
-                    row += table.num_rows
+            file: TableFile | None = self._first[1] if self._first and first else self._open(path)  # a pipe opens once
+            while file is not None:
+                self._current, row = file, 1
+                with suppress(NoRowsError):
+                    for table in file.tables(kinds):
+                        yield table, file, row
+                        row += table.num_rows
+                file = self._successor(file)
             self._n_done += 1
+
+    def _successor(self, file: TableFile) -> TableFile | None:
+        """The file that took the place of one that was followed."""
+        new = file.replaced_by()
+        if new is not None:
+            warnings.warn(f"{file.name} was replaced by a new file, which is followed from now on.", stacklevel=2)
+            if not new.loose:
+                _check_same(new, self.columns, file)
+            self.n_replaced += 1
+        return new
 
     def check_column(self, column: str, option: str) -> None:
         """Raise unless there is such a column, with near names if there are any."""
@@ -96,6 +148,7 @@ def open_source(
     format: str | None = None,
     delimiter: str | None = None,
     header: bool = True,
+    decimal: str = ".",
     follow: bool = False,
 ) -> Source:
     r"""Rows of a file, a directory, a pattern such as ``"data/*.parquet"``, or the standard input (``"-"``).
@@ -109,6 +162,8 @@ def open_source(
         Between fields of a CSV file, by default a comma.
     header : bool, default=True
         Whether the first line of a CSV file has the names of the columns.
+    decimal : {".", ","}, default="."
+        The decimal point of numbers in a CSV file.
     follow : bool, default=False
         Whether to wait for more at the end of a text file, and to hand on lines of a pipe as they come.
 
@@ -138,10 +193,28 @@ def open_source(
         raise SourceError(f"{name} is of the format {kind}, which cannot be {how}; CSV and JSON lines can.")
     if follow and len(files) > 1:
         raise SourceError(f"{name} has {len(files)} files; only one can be followed.")
-    return Source(name, files, lambda path: _open_file(path, kind, delimiter, header, follow))
+    if follow and files[0].lower().endswith(".gz"):
+        raise SourceError(
+            f"{name} is compressed, which cannot be followed; pipe it through gunzip, or wait for its end."
+        )
+    partitions = Partitions({path: partition_values(path, _n_fixed(where)) for path in files})
+
+    def open_file(path: str) -> TableFile:
+        file = _open_file(path, kind, delimiter, header, decimal, follow)
+        return partitions.of(path, file) if partitions else file
+
+    return Source(name, files, open_file, partitions, decimal)
 
 
-def _open_file(path: str, kind: str, delimiter: str | None, header: bool, follow: bool) -> TableFile:
+def _n_fixed(where: str) -> int:
+    """How many parts of the paths are the same whatever files there are: directories below may be columns."""
+    parts = Path(where).parts
+    if Path(where).exists():  # a file has no directories below it
+        return len(parts)
+    return next((k for k, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+
+
+def _open_file(path: str, kind: str, delimiter: str | None, header: bool, decimal: str, follow: bool) -> TableFile:
     # Each reader imports a part of pyarrow that takes a while.
     where: Any = Path(path)
     if path == "-":
@@ -153,7 +226,7 @@ def _open_file(path: str, kind: str, delimiter: str | None, header: bool, follow
     if kind in ("csv", "tsv"):
         from thresher.io.sources.csv_file import CsvFile
 
-        return CsvFile(where, path, delimiter or ("\t" if kind == "tsv" else ","), header, follow)
+        return CsvFile(where, path, delimiter or ("\t" if kind == "tsv" else ","), header, decimal, follow)
     if kind == "jsonl":
         from thresher.io.sources.json_file import JsonFile
 

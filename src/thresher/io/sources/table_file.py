@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,6 +13,8 @@ from thresher.io.sources.source_error import NoRowsError, SourceError
 Kinds = Mapping[str, str]
 # What to do about a value that is not a number.
 REMEDY = "fix it, or leave its column out with --drop, or make it a category with --categories."
+# At least so many rows of a stored file, if there are as many, are its first rows.
+SAMPLE = 16384
 TYPES = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_()}
 
 
@@ -36,7 +38,7 @@ class TableFile(ABC):
     _columns: list[str]
     _n_read: int = 0
     # Whether rows may lack columns.
-    loose: ClassVar[bool] = False
+    loose: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -48,6 +50,24 @@ class TableFile(ABC):
         """How much was read so far, between zero and one."""
         return self._n_read / self.n_rows if self.n_rows else None
 
+    @property
+    def unterminated(self) -> bool:
+        """Whether the table given last is a line without its end."""
+        return False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether everything was read that is there, and more may come."""
+        return False
+
+    def restart(self) -> None:
+        """Begin again with the first row, also if somebody still waits for more."""
+        return
+
+    def replaced_by(self) -> "TableFile | None":
+        """The file that took the place of this one while it was read; None unless it was followed."""
+        return None
+
     @abstractmethod
     def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first rows as an Arrow table, with the types that they seem to have; `texts` stay as they are."""
@@ -57,7 +77,8 @@ class TableFile(ABC):
         """All rows as Arrow tables, with the columns of `kinds` as numbers or texts."""
 
     def error(self, message: str, row: int | None = None) -> SourceError:
-        """What is wrong, and where; rows are counted from one, a header is none."""
+        """What is wrong, in one line, and where; rows are counted from one, a header is none."""
+        message = " ".join(message.splitlines())
         return SourceError(f"{self.name}, row {row}: {message}" if row is not None else f"{self.name} {message}")
 
     def no_rows(self, message: str) -> NoRowsError:
@@ -73,19 +94,32 @@ class TableFile(ABC):
             raise self.error("has no columns.")
         return names
 
+    def read_names(self, schema: Any) -> list[str]:
+        """The names of columns of an Arrow schema."""
+        try:
+            return self.check_names(list(schema.names))
+        except UnicodeDecodeError as error:
+            raise self.error("has names that are not text in UTF-8; rename its columns.") from error
+
 
 class StoredFile(TableFile):
     """A file that is read some columns at a time (`_tables`), as often as needed."""
 
     def sample(self, texts: Sequence[str] = ()) -> Any:
-        """The first rows."""
+        """The first rows, however few of them come at a time."""
+        found, n_rows = [], 0
         for table in self._tables(self._columns):
-            if table.num_rows:
-                return table
-        raise self.no_rows("has no rows.")
+            found.append(table)
+            n_rows += table.num_rows
+            if n_rows >= SAMPLE:
+                break
+        if not n_rows:
+            raise self.no_rows("has no rows.")
+        return pa.concat_tables(found)
 
     def tables(self, kinds: Kinds) -> Iterator[Any]:
         """All rows, some at a time."""
+        self._n_read = 0
         for table in self._tables(list(kinds)):
             self._n_read += table.num_rows
             yield table.select(list(kinds))
@@ -96,7 +130,9 @@ class StoredFile(TableFile):
 
 
 def is_number(text: str) -> bool:
-    """Whether a text reads as a number."""
+    """Whether a text reads as a number, to all readers alike: Python takes 1_000 and digits of other scripts, too."""
+    if not text.isascii() or "_" in text:
+        return False
     try:
         float(text)
     except ValueError:
