@@ -51,7 +51,8 @@ def test_fit_shows_what_matters(here, capfd):
     status, out, err = run(capfd, "fit", "t.csv", "--target", "y", "--model", "m.thresher", "--quiet")
     assert status == 0
     lines = out.splitlines()
-    assert lines[0].startswith("y: 4 of 15 columns selected")
+    assert lines[0] == "y: SparseRegressor"
+    assert "Features: 4 of 15, chosen by ebic" in lines
     names = {line.split()[0] for line in lines if line.strip().startswith(("x", "kind"))}
     assert names == {"x0", "x1", "x2", "kind=b"}
     assert "3,000 rows read." in out
@@ -68,7 +69,8 @@ def test_fit_shows_what_matters(here, capfd):
 
 def shown(out):
     """Coefficients by name, from what --json prints."""
-    return {feature["name"]: feature["coefficient"] for feature in json.loads(out)["model"]["features"]}
+    terms = json.loads(out)["model"]["terms"]
+    return {term["name"]: term["coef"] for term in terms if term["name"] != "(intercept)"}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,9 @@ def test_the_defaults_are_those_of_python(here, capfd, options, parameters):
     plain = SparseRegressor(**parameters).partial_fit(load_rows(), Z).finish()
     model = thresher.load("m")
     np.testing.assert_array_equal(model.coef_, plain.coef_)
-    assert model.intercept_ == plain.intercept_ == json.loads(out)["model"]["intercept"]
+    assert model.intercept_ == plain.intercept_
+    if model.fit_intercept:
+        assert model.intercept_ == json.loads(out)["model"]["terms"][0]["coef"]
     names = [*(f"x{j}" for j in range(D)), "kind=a", "kind=b", "kind=c"]
     assert shown(out) == {names[j]: plain.coef_[j] for j in plain.support_}
     assert run(capfd, "predict", "m", "t.csv", "-o", "p.parquet")[0] == 0
@@ -138,14 +142,14 @@ def test_json_is_one_object(here, capfd):
     found = json.loads(out)
     assert status == 0
     assert found["rows_used"] == N
-    assert found["model"]["n_columns"] == D - 1
-    assert len(found["model"]["features"]) == 2
-    assert 0.0 < found["progressive"]["r2"] < 1.0
+    assert found["model"]["n_features"] == D - 1
+    assert len(found["model"]["terms"]) == 3
+    assert 0.0 < found["model"]["prequential_r2"] < 1.0
 
 
 def test_groups_select_levels_together(here, capfd):
     status, out, _ = run(capfd, "fit", "t.csv", "-t", "y", "--json", "--groups", "-m", "m")
-    names = {feature["name"] for feature in json.loads(out)["model"]["features"]}
+    names = {term["name"] for term in json.loads(out)["model"]["terms"]}
     assert status == 0
     assert {"kind=a", "kind=b", "kind=c"} <= names
     assert "kind" in thresher.load("m").selected_groups_.tolist()
@@ -424,9 +428,9 @@ def test_columns_with_odd_names_can_be_given(here, capfd):
     table = pa.table([X[:100, 0], kinds, X[:100, 1], Y[:100]], names)
     pa.csv.write_csv(table, "odd.csv")
     _, out, _ = run(capfd, "fit", "odd.csv", "-t", "y", "--drop", "", "--json", "--categories", "k=l=v")
-    assert json.loads(out)["model"]["n_columns"] == 2
+    assert json.loads(out)["model"]["n_features"] == 2
     _, out, _ = run(capfd, "fit", "odd.csv", "-t", "y", "--features", "a,b", "--features", "a,b", "--json")
-    assert json.loads(out)["model"]["n_columns"] == 1
+    assert json.loads(out)["model"]["n_features"] == 1
 
 
 def test_json_has_no_infinity(here, capfd):
@@ -547,7 +551,7 @@ def test_a_model_from_python_predicts_and_shows(here, capfd):
     )
     status, out, _ = run(capfd, "show", "m")
     assert status == 0
-    assert "3 of 12 columns selected" in out
+    assert "Features: 3 of 12" in out
     SparseRegressor().fit(X, Y).save("nameless")
     status, _, err = run(capfd, "predict", "nameless", "t.csv")
     assert status == 4
@@ -564,7 +568,7 @@ def test_show_and_diagnose(here, capfd):
     page = Path("m.html").read_text()
     assert page.count("<img") == 4
     assert "http" not in page.replace("http://www.w3.org", "")
-    for feature in json.loads(fitted)["model"]["features"]:
+    for feature in json.loads(fitted)["model"]["terms"]:
         assert f"<th>{feature['name']}</th>" in page
     status, out, _ = run(capfd, "diagnose", "m")
     assert status == 0

@@ -140,7 +140,7 @@ def test_an_interrupt_in_the_middle_of_a_choice_loses_nothing(selection, place, 
     model = SparseRegressor(selection=selection).partial_fit(X[:1], y[:1])
     owner, name = {
         "select": (SparseRegressor, "_select"),
-        "fold": (Gram, "absorb_block"),
+        "fold": (Gram, "put"),
         "chooser": (type(model._chooser), "choose"),
     }[place]
     original, n_calls = getattr(owner, name), 0

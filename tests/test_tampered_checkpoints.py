@@ -110,12 +110,12 @@ def test_a_valid_checksum_is_not_enough(header):
 
 def test_what_is_written_by_hand_is_read_if_it_is_right():
     nodes = ["list", [{"@": 1}, {"@": 2}, {"@": 3}, {"int": "7"}]], ["array", 0], ["dict", [["a", {"@": 1}]]]
-    nodes = *nodes, ["tuple of", "thresher.io.sources.batches:Place", [12, "digest"]]
+    nodes = *nodes, ["tuple of", "thresher.io.sources.batches:Place", [12, "digest", 3]]
     found, _ = decode(resealed(around(*nodes, arrays=[["<f8", [2, 0], False]])))
     assert found[0].shape == (2, 0)
     assert found[1]["a"] is found[0]
     assert type(found[2]) is Place
-    assert found[2:] == [(12, "digest"), 7]
+    assert found[2:] == [(12, "digest", 3), 7]
 
 
 def test_what_files_ask_for_is_not_even_imported():

@@ -181,8 +181,8 @@ def _remarks(ingest: Ingest) -> list[str]:
     remarks = []
     if hasattr(ingest.learner, "summary_"):
         remarks.append(f"{len(ingest.learner.support_)} features")
-    if (r2 := ingest.validation.r2) is not None:
-        remarks.append(f"R2 {r2:.4f} on new rows")
+        if (r2 := ingest.learner.prequential_r2_) is not None:
+            remarks.append(f"R2 {r2:.4f} on new rows")
     return remarks
 
 

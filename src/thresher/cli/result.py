@@ -2,7 +2,7 @@
 
 import json
 import math
-import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from thresher._utils.printable import printable
 from thresher.io.ingest import Ingest
 
 if TYPE_CHECKING:
-    from thresher.plotting.model_card import ModelCard
+    from thresher.inference.model_summary import ModelSummary
 
 
 def to_json(value: Any) -> str:
@@ -36,11 +36,6 @@ def account(ingest: Ingest, path: Path | None) -> dict[str, Any]:
         "rows_skipped": ingest.n_skipped,
         "values_filled": ingest.n_filled,
         "unknown_levels": ingest.n_unknown,
-        "progressive": {
-            "rows": ingest.validation.n_rows,
-            "squared_error": ingest.validation.squared_error,
-            "r2": ingest.validation.r2,
-        },
     }
 
 
@@ -53,10 +48,6 @@ def told(ingest: Ingest, path: Path | None) -> list[str]:
         lines.append(f"{ingest.n_filled:,} missing values replaced by the mean of their column.")
     if ingest.n_unknown:
         lines.append(f"{ingest.n_unknown:,} texts were not among the known levels; they count as none of them.")
-    if ingest.validation.r2 is not None:
-        lines.append(
-            f"R2 {ingest.validation.r2:.4f} on {ingest.validation.n_rows:,} rows, each predicted before it was seen."
-        )
     if path is not None:
         lines.append(f"Kept in {printable(str(path))}.")
     return lines
@@ -72,45 +63,16 @@ def print_account(ingest: Ingest, path: Path | None, as_json: bool) -> None:
 
 def print_result(ingest: Ingest, path: Path | None, as_json: bool) -> None:
     """The model and what became of the rows, on the standard output."""
-    from thresher.plotting.model_card import model_card  # needs scikit-learn, which summaries do not
-
-    card = model_card(ingest.learner)
+    summary = ingest.learner.summary()
     if as_json:
-        print(to_json({**account(ingest, path), "model": card.to_dict()}))
+        print(to_json({**account(ingest, path), "model": summary.to_dict()}))
         return
-    print_card(card, f"{ingest.columns.target}: ")
+    print_summary(summary, ingest)
     print("\n".join(told(ingest, path)))
 
 
-def print_card(card: "ModelCard", title: str = "") -> None:
-    """A table of the features, and the rest in a line each."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from thresher.plotting.model_card import card_facts, interval, number
-
-    console = Console(file=sys.stdout, highlight=False)
-    if not console.is_terminal:  # lines as long as they need to be
-        console.width = 200
-    count = len(card.features)
-    table = Table(
-        title=Text(f"{printable(title)}{count} of {card.n_columns:,} columns selected"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-    )
-    table.add_column("feature")
-    for name in ("coefficient", "standardised", "95 % interval"):
-        table.add_column(name, justify="right")
-    for feature in card.features:
-        table.add_row(
-            Text(printable(feature.name)),
-            f"{feature.coefficient:.5g}",
-            number(feature.standardized, "+.3f"),
-            interval(feature.lower, feature.upper),
-        )
-    console.print(table)
-    for name, value in card_facts(card).items():
-        if name not in ("Rows", "Features"):
-            print(f"{name}: {value}")
+def print_summary(summary: "ModelSummary", ingest: Ingest | None) -> None:
+    """The table of a model, under the name of its response."""
+    if ingest is not None:
+        summary = replace(summary, title=f"{ingest.columns.target}: {summary.title}")
+    print(summary)

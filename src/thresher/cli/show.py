@@ -24,11 +24,10 @@ def command(
 ) -> None:
     """Show."""
     from thresher._utils.printable import printable
-    from thresher.cli.result import account, print_card, to_json, told
+    from thresher.cli.result import account, print_summary, to_json, told
     from thresher.estimators._linear import SummaryLinear
     from thresher.io.checkpoint import load_with_note  # heavy, and not needed for help
     from thresher.io.ingest import Ingest
-    from thresher.plotting.model_card import model_card
 
     if plot is not None and plot.suffix not in PICTURES:
         raise OptionsError(f"--plot {plot}: use a name that ends in {' or '.join(PICTURES)}.")
@@ -46,20 +45,16 @@ def command(
     if html is not None:
         from thresher.plotting.model_page import model_page
 
-        facts = {"Target": str(ingest.columns.target)} if ingest else {}
-        if ingest is not None and ingest.validation.r2 is not None:
-            facts["R2 on new rows"] = (
-                f"{ingest.validation.r2:.4f} ({ingest.validation.n_rows:,} rows, each predicted before it was seen)"
-            )
-        html.write_text(model_page(learner, model.name, facts))
+        html.write_text(model_page(learner, model.name, {"Target": str(ingest.columns.target)} if ingest else {}))
     if plot is not None:
         _draw(learner, plot)
-    card = model_card(learner)
+    summary = learner.summary()
     if json:
-        print(to_json({**(account(ingest, model) if ingest else {}), "model": card.to_dict()}))
+        print(to_json({**(account(ingest, model) if ingest else {}), "model": summary.to_dict()}))
         return
-    print_card(card, f"{ingest.columns.target}: " if ingest else "")
-    print("\n".join(told(ingest, None) if ingest else [f"{card.n_rows:,} rows."]))
+    print_summary(summary, ingest)
+    if ingest is not None:
+        print("\n".join(told(ingest, None)))
     for path in filter(None, (html, plot)):
         print(f"Written: {printable(str(path))}.")
 

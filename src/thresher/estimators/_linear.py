@@ -1,5 +1,6 @@
 """What sparse linear models offer once they are fitted: predictions, a path, a diagnosis, and how sure they are."""
 
+import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import FEWEST_TO_WARN, StreamingRows
 from thresher.estimators._candidates import Candidates
 from thresher.io.schema import Anything, Count, Flag, Is, Labels, Maybe, Tuple, part
+from thresher.online.prequential import Prequential
 from thresher.online.samples import Rows
 from thresher.selection.criteria import Criterion
 from thresher.selection.ebic import Ebic
@@ -29,6 +31,7 @@ from thresher.summaries.gram import Gram
 if TYPE_CHECKING:  # what few models are asked for is imported when they are
     from thresher.inference.diagnostics import Diagnosis
     from thresher.inference.intervals import Intervals
+    from thresher.inference.model_summary import ModelSummary
 
 
 class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
@@ -114,6 +117,17 @@ class SummaryLinear(SparseLinear, StreamingRows):
         """The models to choose from."""
 
     @property
+    @abstractmethod
+    def _scored(self) -> Prequential:
+        """How well rows were predicted before they were learned."""
+
+    @property
+    def prequential_r2_(self) -> float | None:
+        """Share of the variance explained on rows predicted before they were learned; None before there are any."""
+        check_is_fitted(self, "summary_")
+        return self._scored.r2
+
+    @property
     def selected_groups_(self) -> NDArray[Any]:
         """Labels of the groups that are kept, in the order in which they first appear."""
         check_is_fitted(self, "summary_")
@@ -179,6 +193,58 @@ class SummaryLinear(SparseLinear, StreamingRows):
             self._family.centred,
             None if names is None else list(names),
             [*((record.n_samples, record.support) for record in recent), (n, np.flatnonzero(coef))],
+            self._scored.residual_moments,
+        )
+
+    def summary(self, level: float = 0.95) -> "ModelSummary":
+        """The fitted model as a table: coefficients with their errors and intervals, and a diagnosis.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Nominal coverage of each interval.
+
+        Returns
+        -------
+        ModelSummary
+            Prints as text, shows as HTML in notebooks; ``to_frame()`` for a data frame, ``to_dict()`` for machines.
+
+        Examples
+        --------
+        >>> from thresher import SparseRegressor
+        >>> from thresher.io.sources.synthetic import SparseLinearStream
+        >>> model = SparseRegressor().partial_fit(*SparseLinearStream(30, 3, signal=1.0, seed=4).draw(500))
+        >>> [term.name for term in model.summary().terms]
+        ['(intercept)', 'x1', 'x2', 'x0']
+        """
+        from thresher.inference.intervals import check_level
+        from thresher.inference.model_summary import ModelSummary, terms_of
+
+        check_is_fitted(self, "summary_")
+        coef, summary, centred = self.coef_, self.summary_, self._family.centred
+        intervals = noise = None
+        try:
+            noise = math.sqrt(self.noise_variance())
+            intervals = self.confidence_intervals(level)
+        except ValueError:  # too few rows to tell, which the table says
+            check_level(level)
+        names = self._names_of(np.arange(self.n_features_in_)) or [f"x{j}" for j in range(self.n_features_in_)]
+        total, selection = summary.response_variance(centred), getattr(self, "selection_", None)
+        left = 2.0 * summary.loss(coef, None if centred else 0.0)
+        return ModelSummary(
+            title=type(self).__name__,
+            n_samples=self.n_samples_seen_,
+            n_features=self.n_features_in_,
+            selection=None if selection is None else selection.method,
+            criterion=None if selection is None else selection.value,
+            r2=1.0 - left / total if total > 0.0 else None,
+            prequential_r2=self._scored.r2,
+            prequential_n_samples=self._scored.n_samples,
+            noise=noise,
+            level=level,
+            intervals="none" if intervals is None else intervals.method,
+            terms=terms_of(summary, coef, self.intercept_, centred, intervals, names),
+            findings=self.diagnose().findings,
         )
 
     @locked
@@ -223,6 +289,7 @@ class SummaryLinear(SparseLinear, StreamingRows):
         Intervals
         """
         from thresher.inference.intervals import check_level, debiased_intervals, split_intervals
+        from thresher.inference.robust import widening
 
         check_is_fitted(self, "summary_")
         check_level(level)
@@ -232,7 +299,8 @@ class SummaryLinear(SparseLinear, StreamingRows):
         coef, centred = self.coef_, self._family.centred
         if method == "debiased":
             index = np.flatnonzero(coef) if index is None else index
-            return debiased_intervals(self.summary_, coef, index, level, centred, names=self._names_of(index))
+            found = debiased_intervals(self.summary_, coef, index, level, centred, names=self._names_of(index))
+            return found.widened(widening(self.summary_, self._scored.residual_moments, centred, index))
         at = self.n_samples_seen_ // 2 if split_at is None else check_positive_integer(split_at, "split_at")
         frozen = [record for record in self.selection_history_ if record.n_samples <= at and record.part is not None]
         if not frozen:

@@ -12,6 +12,7 @@ from thresher.estimators._linear import SummaryLinear
 from thresher.estimators._online import OnlineRows
 from thresher.io.schema import Array, Count, Flag, Is, Number, Schema, Text, described
 from thresher.online.dense import DenseRounds
+from thresher.online.prequential import Prequential
 from thresher.online.sparse import RULES, SparseRounds
 from thresher.online.step_size import StepSize, safe_step
 from thresher.selection.cross_validation import CrossValidation
@@ -240,6 +241,11 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         if groups is not None and self.rule != "hard":
             raise ValueError(f"groups move by hard thresholding, not by rule={self.rule!r}; use rule='hard'.")
         return _Problem(self._given_size(groups), bool(self.fit_intercept), bool(self.standardize), groups, self.rule)
+
+    @property
+    def _scored(self) -> Prequential:
+        scored: Prequential = self._rounds.inner.prequential
+        return scored
 
     @property
     def _family(self) -> ThresholdedFamily:

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.interrupts import InterruptsDeferred
-from thresher._utils.locks import locked
+from thresher._utils.locks import lock_of, locked
 from thresher.estimators._linear import SummaryLinear
 from thresher.io.schema import Array, Count, Either, Flag, Is, List, Maybe, Nothing, Of, Schema, described
+from thresher.online.prequential import Prequential
 from thresher.online.samples import Rows, Samples
 from thresher.selection.criteria import Chooser, Criterion, Method, Selection
 from thresher.selection.cross_validation import CrossValidation, CrossValidationChooser
@@ -172,7 +173,9 @@ class SparseRegressor(SummaryLinear):
         lambda model: not hasattr(model, "selection_") or model.selection_.n_samples <= model.summary_.n_samples,
         lambda model: (model._chooser is None) == (model._solved.method is None),
         lambda model: model._chooser is None or model._chooser.fits(model.summary_),
+        lambda model: model._prequential.fits(model.summary_),
         _history=List(Is(Record)),
+        _prequential=Is(Prequential),
         _support=Array("support", dtype="i8", least=0, below="n_features_in_", ascending=True, shared=True),
         _next=Count(1),
         _solved=Is(_Problem),
@@ -239,6 +242,7 @@ class SparseRegressor(SummaryLinear):
         self.__dict__.pop("_warned_of", None)
         self.__dict__.pop("_warned_of_vanishing", None)
         self._history: list[Record] = []
+        self._prequential = Prequential()
         self._support: Integers = np.zeros(0, np.intp)
         self._estimated = None
         self._next = 1
@@ -281,12 +285,20 @@ class SparseRegressor(SummaryLinear):
                     self._select()
                 end = min(stop, start + self._next - n, start + summary.rows_until_fold)
                 piece = rows.cut(start, end)
-                summary.absorb_block(piece.dense(), piece.y, piece.weights)
+                with lock_of(summary):
+                    summary.put(piece.dense(), piece.y, piece.weights)
+                    full = summary.rows_until_fold == 0
+                    if full:
+                        self._prequential.score(summary)
+                        summary.fold_if_full()
                 if chooser is not None and chooser.needs_rows:
                     with InterruptsDeferred(whole=True):
                         chooser.absorb(summary, piece)
                 if summary.n_samples == self._next:
                     self._select()
+                if full and summary.n_samples >= self._prequential.due:
+                    now = self._estimate()
+                    self._prequential.follow(now.coef, now.intercept, summary, self._solved.centred)
                 start = end
                 interrupts.check()
 
@@ -328,6 +340,10 @@ class SparseRegressor(SummaryLinear):
             coef.setflags(write=False)
             now = self._estimated = _Estimate(n, support, coef, float(fit.intercept))
         return now
+
+    @property
+    def _scored(self) -> Prequential:
+        return self._prequential
 
     @property
     def coef_(self) -> Floats:  # type: ignore[override]

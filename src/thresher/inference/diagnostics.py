@@ -11,9 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.checks import check_coef, check_positive_integer
+from thresher.inference.categories import find_categories, reference_levels
 from thresher.inference.correlations import Correlations
 from thresher.inference.intervals import noise_variance, residual_sum
+from thresher.inference.robust import error_ratios
 from thresher.inference.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
+from thresher.online.residual_moments import ResidualMoments
 from thresher.summaries.gram import Gram
 
 # Beyond this width, diagnose leaves conditioning to those who ask for it by name: it takes a d x d temporary.
@@ -26,6 +29,8 @@ MEASURABLE = 3.84
 # dependencies between columns.
 NOTABLE_CONDITION, BAD_CONDITION = 100.0, 900.0
 MOST_NAMED = 5
+# Standard errors that allow for noise that varies are larger than the usual ones by more than this, if it does.
+VARYING = 1.25
 
 __all__ = ["Diagnosis", "Finding", "SparseEigenvalues", "diagnose", "sparse_eigenvalues"]
 
@@ -85,6 +90,7 @@ def diagnose(
     centred: bool = True,
     names: Sequence[str] | None = None,
     recent_supports: Sequence[tuple[int, ArrayLike]] | None = None,
+    residuals: ResidualMoments | None = None,
 ) -> Diagnosis:
     """Whether a sparse fit can be trusted, and what to do if not.
 
@@ -106,6 +112,8 @@ def diagnose(
         Names of all d columns.
     recent_supports : sequence of (row count, support), optional
         Recent supports, and after how many rows they were chosen.
+    residuals : ResidualMoments, optional
+        Moments weighted by squared residuals, which show whether the noise varies with the features.
 
     Returns
     -------
@@ -143,10 +151,10 @@ def diagnose(
     labels = _Labels(names)
     findings = [
         _rows(summary, s),
-        _condition(summary, s, centred, correlations.varies),
+        _condition(summary, s, centred, correlations.varies, np.flatnonzero(theta)),
         _twins(summary, np.flatnonzero((theta != 0.0) & correlations.varies), centred, correlations, labels),
         _constant(correlations.varies, centred, labels),
-        _noise(summary, theta, centred),
+        _noise(summary, theta, centred, residuals, labels),
     ]
     if recent_supports is not None or not theta.any():
         findings.append(_support(theta, recent_supports, labels))
@@ -182,13 +190,16 @@ def _rows(summary: Gram, s: int) -> Finding:
     return Finding("rows", "ok", f"Enough: {facts}.", numbers)
 
 
-def _condition(summary: Gram, s: int, centred: bool, varies: NDArray[np.bool_]) -> Finding:
+def _condition(summary: Gram, s: int, centred: bool, varies: NDArray[np.bool_], kept: Integers) -> Finding:
     if not varies.any():
         return Finding("condition", "warning", "No column varies, so nothing can be learned: check the rows.")
     if summary.n_features > LARGEST_CONDITION:
         sentence = f"Not looked at beyond {LARGEST_CONDITION} columns; sparse_eigenvalues(summary, {2 * s}) does."
         return Finding("condition", "ok", sentence)
-    bounds = sparse_eigenvalues(summary, 2 * s, centred)
+    # All levels of a category are collinear by construction: the condition is that of a design with reference levels.
+    references = reference_levels(summary, find_categories(summary), centred, kept)
+    part = summary.select(np.setdiff1d(np.arange(summary.n_features), references)) if len(references) else summary
+    bounds = sparse_eigenvalues(part, 2 * s, centred)
     low, high = bounds.condition
     numbers = {"k": bounds.k, "largest": bounds.largest, "smallest": bounds.smallest, "condition": bounds.condition}
     size = f"at least {low:.3g}" if high == np.inf else f"between {low:.3g} and {high:.3g}"
@@ -282,7 +293,7 @@ def _constant(varies: NDArray[np.bool_], centred: bool, labels: _Labels) -> Find
     return Finding("constant", "note", f"{count} {what} so far: {labels.some(still)}. {advice}", numbers)
 
 
-def _noise(summary: Gram, theta: Floats, centred: bool) -> Finding:
+def _noise(summary: Gram, theta: Floats, centred: bool, residuals: ResidualMoments | None, labels: _Labels) -> Finding:
     total = residual_sum(summary, np.zeros(summary.n_features), centred)
     if not total > 0.0:
         what = "constant" if centred else "zero"
@@ -297,6 +308,14 @@ def _noise(summary: Gram, theta: Floats, centred: bool) -> Finding:
     if explained < 0.0:
         advice = "That is worse than no model: the fit is out of date or its steps were too long. Fit again."
         return Finding("noise", "warning", f"{facts}. {advice}", numbers)
+    ratios = None if residuals is None else error_ratios(summary, residuals, centred)
+    if residuals is not None and ratios is not None and ratios.max() > VARYING:
+        most, numbers["ratio"] = int(residuals.support[np.argmax(ratios)]), float(ratios.max())
+        varies = (
+            f"The noise varies with the features: the standard error of {labels(most)} is {ratios.max():.2g} times "
+            "that of constant noise. Intervals allow for it; weights of one over the variance would do better."
+        )
+        return Finding("noise", "note", f"{facts}. {varies}", numbers)
     return Finding("noise", "ok", f"{facts}.", numbers)
 
 

@@ -13,6 +13,7 @@ from thresher._utils.arrays import Floats, Integers, read_only
 from thresher._utils.checks import check_coef, check_features
 from thresher._utils.threads import one_blas_thread
 from thresher._utils.tolerances import OWN_SHARE
+from thresher.inference.categories import find_categories, reference_levels
 from thresher.inference.correlations import Correlations
 from thresher.inference.nodewise import relaxed_nodewise
 from thresher.summaries.gram import Gram
@@ -124,6 +125,15 @@ class Intervals:
             features=self.features[rows],
             names=None if self.names is None else tuple(self.names[row] for row in rows),
             **{name: getattr(self, name)[rows] for name in ("estimate", "standard_error", "lower", "upper")},
+        )
+
+    def widened(self, factor: Floats) -> "Intervals":
+        """The same with standard errors, and what lies on either side of the estimates, times these factors."""
+        return replace(
+            self,
+            standard_error=read_only(self.standard_error * factor),
+            lower=read_only(self.estimate - (self.estimate - self.lower) * factor),
+            upper=read_only(self.estimate + (self.upper - self.estimate) * factor),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -306,8 +316,8 @@ def debiased_intervals(
     -----
     *Covered*, as n grows with s log d = o(sqrt(n)): every true coefficient of a linear model with s nonzero ones
     and noise of one variance, if each column asked for is explained by few others. *Not covered*: noise whose
-    variance depends on x (sandwich errors need fourth moments, which a Gram does not hold), all intervals at
-    once, the best of many intervals, and a true model that is not sparse.
+    variance depends on x (the estimators widen intervals of kept features for that, from the residuals of predictions),
+    all intervals at once, the best of many intervals, and a true model that is not sparse.
 
     The regressions are scaled lassos at the universal penalty sqrt(2 log(d) / n), so there is nothing to tune. Two
     groups of columns go free of penalty: the support of `coef`, and in a second pass the columns picked in the first.
@@ -315,6 +325,9 @@ def debiased_intervals(
     columns and is held to the penalty for others. So what is left comes from features that neither
     regression saw, the idea of double selection. With a penalty on every column, a feature whose twin
     was kept in its place would get a narrow interval about the wrong value.
+
+    Adjacent columns of zeros and ones that add up to one in every row are levels of one category, and collinear with
+    an intercept. Their coefficients are differences from a reference level, the most frequent one that is not kept.
 
     For each feature, O(d m^2) with m free columns and about d m in memory; no d x d temporary.
 
@@ -353,9 +366,11 @@ def debiased_intervals(
     left_over = -summary.gradient(theta, None if centred else 0.0)  # v - G theta
     kept = support[correlations.varies[support]]
     estimate, error = theta[index], np.full(len(index), np.inf)
+    categories = find_categories(summary)
     with one_blas_thread():
         for place, j in enumerate(index):
-            residual = relaxed_nodewise(correlations, int(j), kept[kept != j], summary.weight)
+            references = reference_levels(summary, categories, centred, np.append(kept, j))
+            residual = relaxed_nodewise(correlations, int(j), kept[kept != j], summary.weight, references)
             others, own = residual.others, residual.products[j]
             share = own - residual.weights @ residual.products[others]  # M'GM up to own^2: the residual's mean square
             if not min(share, own) > OWN_SHARE[summary.dtype]:

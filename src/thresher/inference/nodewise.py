@@ -15,6 +15,7 @@ COLLINEAR = OWN_SHARE[np.dtype(np.float64)]
 NEGLIGIBLE = 1e-12
 # Two events of a path that are closer than this, relatively, are one.
 ROUNDING = 1e-12
+NOTHING = np.zeros(0, np.intp)
 # A path with more active columns than this is left where it is.
 MOST_ACTIVE = 500
 
@@ -27,18 +28,25 @@ class Residual(NamedTuple):
     products: Floats  # its co-moment with every standardised column
 
 
-def relaxed_nodewise(correlations: Correlations, feature: int, free: Integers, weight: float) -> Residual:
-    """Nodewise regression at the universal penalty: once, and again with all it picked free of penalty."""
+def relaxed_nodewise(
+    correlations: Correlations, feature: int, free: Integers, weight: float, without: Integers = NOTHING
+) -> Residual:
+    """Nodewise regression at the universal penalty: once, and again with all it picked free of penalty.
+
+    Columns in `without` take no part.
+    """
     level = float(np.sqrt(2.0 * np.log(max(int(correlations.varies.sum()), 1)) / weight))
-    first = nodewise(correlations, feature, free, level)
+    first = nodewise(correlations, feature, free, level, without)
     picked = np.union1d(free, first.others)
     # Too many free columns would explain x_j by chance; then the penalty has to do.
     if len(picked) == len(free) or 2 * len(picked) > weight:
         return first
-    return nodewise(correlations, feature, picked, level)
+    return nodewise(correlations, feature, picked, level, without)
 
 
-def nodewise(correlations: Correlations, feature: int, free: Integers, level: float) -> Residual:
+def nodewise(
+    correlations: Correlations, feature: int, free: Integers, level: float, without: Integers = NOTHING
+) -> Residual:
     """Scaled lasso (Sun and Zhang, 2012) of one standardised column on all others, those in `free` without penalty.
 
     It minimises, jointly in the weights w and sigma, |x_j - X w|^2 / (2 n sigma) + sigma / 2 + level |w|_1. The free
@@ -53,7 +61,7 @@ def nodewise(correlations: Correlations, feature: int, free: Integers, level: fl
     target = target - target[free] @ projection
     variance = float(target[feature])
     closed = ~correlations.varies  # columns that cannot enter
-    closed[free] = closed[feature] = True
+    closed[free] = closed[feature] = closed[without] = True
     active: list[int] = []
     signs, rows = np.zeros(0), np.zeros((0, len(target)))
     coef, products = np.zeros(0), target

@@ -9,6 +9,7 @@ from thresher._utils.arrays import Floats, padded
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.locks import lock_of
 from thresher.io.schema import Count, Flag, Is, part
+from thresher.online.prequential import Prequential
 from thresher.online.progress import Progress
 from thresher.online.samples import Rows
 from thresher.online.step_size import StepSize, step_table
@@ -35,11 +36,13 @@ class GramRounds(Progress):
     _schema = part(
         lambda rounds: rounds._n_followed <= rounds.n_seen,
         lambda rounds: len(rounds._round.coef) == rounds.summary.n_features,
+        lambda rounds: rounds.prequential.fits(rounds.summary),
         lambda rounds: rounds._n_followed < rounds.n_seen or rounds._round.sums.agree_with(rounds.summary.sums()),
         summary=Is(Gram, shared=True),
         centred=Flag(),
         standardized=Flag(),
         _n_followed=Count(-1),
+        prequential=Is(Prequential),
     )
     summary: Gram
 
@@ -47,6 +50,7 @@ class GramRounds(Progress):
         super().__init__()
         self.summary, self.centred, self.standardized = summary, bool(centred), bool(standardized)
         self._n_followed = -1  # rows of the summary that the kernel describes
+        self.prequential = Prequential()
 
     @property
     def coef(self) -> Floats:
@@ -86,9 +90,17 @@ class GramRounds(Progress):
             for block in self.summary.blocks(rows.X, rows.y, rows.weights):
                 with lock_of(self.summary):
                     self.run_block(block, self.steps_left(steps, first), n_warmup, round_size)
-                    self.follow_fold(self.summary.fold_if_full())
+                    self._fold_if_full()
                 interrupts.check()
         return self
+
+    def _fold_if_full(self) -> None:
+        full = self.summary.rows_until_fold == 0
+        if full:
+            self.prequential.score(self.summary)
+        self.follow_fold(self.summary.fold_if_full())
+        if full and self.n_rounds and self.summary.n_samples >= self.prequential.due:
+            self.prequential.follow(self.coef.reshape(-1), self.intercept, self.summary, self.centred)
 
     def run_block(self, block: Block, steps: Floats, n_warmup: int = 0, round_size: int = 1) -> None:
         """Absorb checked rows that the buffer of the summary has room for, with their rounds."""
@@ -158,6 +170,7 @@ class GramRounds(Progress):
         scale = np.sqrt(self.summary.variance(self.centred)) if self.standardized else np.ones(len(coef))
         self.start_from(self._project(coef, scale))
         self.adopt_counts(other)
+        self.prequential = other.prequential
         self._round.last_step = other.last_step
         if type(other) is type(self):
             self._round.tallies = other.tallies

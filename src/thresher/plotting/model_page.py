@@ -6,8 +6,8 @@ from typing import Any
 
 from thresher._utils.page import definitions, page, picture, text
 from thresher.estimators._linear import SummaryLinear
+from thresher.inference.model_summary import INTERCEPT, ModelSummary
 from thresher.plotting.displays import CoefficientsDisplay, CriterionDisplay, IntervalsDisplay, SupportDisplay
-from thresher.plotting.model_card import ModelCard, card_facts, interval, model_card, number
 
 SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "thresher", "font.family": "sans-serif", "font.size": 9}
 
@@ -22,11 +22,11 @@ def model_page(model: SummaryLinear, title: str, facts: dict[str, str] | None = 
     facts : dict of str to str, optional
         Shown at the top, beside what the model tells itself.
     """
-    card = model_card(model)
-    pictures = "\n".join(_pictures(model, card))
+    table = model.summary()
+    pictures = "\n".join(_pictures(model, table))
     findings = "\n".join(
         f'<li><span class="verdict {finding.severity}">{finding.severity}</span>{text(finding.sentence)}</li>'
-        for finding in model.diagnose().findings
+        for finding in table.findings
     )
     parameters = ", ".join(f"{name}={value!r}" for name, value in model.get_params().items() if name != "groups")
     return page(
@@ -34,8 +34,9 @@ def model_page(model: SummaryLinear, title: str, facts: dict[str, str] | None = 
         "\n".join(
             [
                 f"<h1>{text(title)}</h1>",
-                definitions({**card_facts(card), **(facts or {})}),
-                _table(card),
+                definitions({**table.facts(), **(facts or {})}),
+                f'<div class="scroll">{table.html_table()}</div>',
+                *(f"<p>{text(note)}</p>" for note in table.notes()),
                 f'<div class="panels">\n{pictures}\n</div>',
                 f'<h2>What could be wrong</h2>\n<ul class="claims">\n{findings}\n</ul>',
                 f"<details><summary>Parameters</summary><p>{text(parameters)}</p></details>",
@@ -44,22 +45,10 @@ def model_page(model: SummaryLinear, title: str, facts: dict[str, str] | None = 
     )
 
 
-def _table(card: ModelCard) -> str:
-    rows = "\n".join(
-        f"<tr><th>{text(feature.name)}</th><td>{feature.coefficient:.4g}</td>"
-        f"<td>{number(feature.standardized, '.3f')}</td><td>{interval(feature.lower, feature.upper)}</td></tr>"
-        for feature in card.features
-    )
-    return (
-        '<div class="scroll"><table>\n<thead><tr><th>feature</th><th>coefficient</th><th>standardised</th>'
-        f"<th>95 % interval</th></tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>"
-    )
-
-
-def _pictures(model: SummaryLinear, card: ModelCard) -> list[str]:
+def _pictures(model: SummaryLinear, table: ModelSummary) -> list[str]:
     drawings: dict[str, tuple[bool, Callable[..., Any]]] = {
         "Coefficients with their confidence intervals": (
-            any(feature.lower is not None for feature in card.features),
+            any(term.standard_error is not None for term in table.terms if term.name != INTERCEPT),
             IntervalsDisplay.from_estimator,
         ),
         "Coefficients as rows came in": (len(model.selection_history_) > 1, CoefficientsDisplay.from_estimator),

@@ -57,11 +57,15 @@ class Selection:
     chosen: int
     n_samples: int
 
+    @property
+    def value(self) -> float:
+        """The criterion of the size chosen."""
+        return float(self.criterion[np.searchsorted(self.sizes, self.chosen)])
+
     def __repr__(self) -> str:
-        value = float(self.criterion[np.searchsorted(self.sizes, self.chosen)])
         return (
             f"Selection(chosen={self.chosen} of {self.sizes[0]}..{self.sizes[-1]}, method={self.method!r}, "
-            f"criterion={value:.6g}, n_samples={self.n_samples})"
+            f"criterion={self.value:.6g}, n_samples={self.n_samples})"
         )
 
 

@@ -282,16 +282,14 @@ class Gram(Saving):
         """Add rows that were checked."""
         with lock_of(self), InterruptsDeferred() as interrupts:
             for block in self.blocks(X, y, weights):
-                _shifted.buffer_rows(self._state, *block)
+                self.put(*block)
                 self.fold_if_full()
                 interrupts.check()
         return self
 
-    def absorb_block(self, X: Floats, y: Floats, weights: Floats | None) -> None:
-        """Add checked rows, dense and in float64, that the buffer has room for."""
-        with lock_of(self):
-            _shifted.buffer_rows(self._state, X, y, weights)
-            self.fold_if_full()
+    def put(self, X: Floats, y: Floats, weights: Floats | None) -> None:
+        """Add checked rows, dense and in float64, that the buffer has room for; if it is full then, fold it next."""
+        _shifted.buffer_rows(self._state, X, y, weights)
 
     def blocks(self, X: Any, y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats | None]]:
         """Cut checked rows where the buffer fills up, or sooner, each piece dense and in float64."""

@@ -1,0 +1,254 @@
+"""A fitted sparse model as the table that statisticians know."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from thresher._utils.arrays import Floats, Integers
+from thresher._utils.printable import printable
+from thresher._utils.tolerances import OWN_SHARE
+from thresher.inference.categories import find_categories, reference_levels
+from thresher.inference.diagnostics import Finding
+from thresher.inference.intervals import Intervals, noise_variance
+from thresher.summaries.gram import Gram
+
+
+@dataclass(frozen=True)
+class Term:
+    """A row of the table: a kept feature, or the intercept.
+
+    Attributes
+    ----------
+    name : str
+    coef : float
+        In the units of the data.
+    standard_error, lower, upper : float or None
+        Of the interval; None if the rows do not identify the coefficient, and then `note` says why.
+    inclusion : float or None
+        The probability that the feature belongs to the model, if the model has one.
+    standardized : float or None
+        By how many standard deviations the response changes when the feature changes by one of its own.
+    note : str
+        What the reader has to know about this row.
+    """
+
+    name: str
+    coef: float
+    standard_error: float | None
+    lower: float | None
+    upper: float | None
+    inclusion: float | None
+    standardized: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """What ``model.summary()`` returns. Prints as text, shows as HTML in notebooks.
+
+    Attributes
+    ----------
+    title : str
+        The class of the model.
+    n_samples, n_features : int
+        Rows seen and columns to choose from.
+    selection : str or None
+        How the size was chosen; None if it was given.
+    criterion : float or None
+        What was minimised to choose it.
+    r2 : float or None
+        Share of the variance of the response that the model explains, on the rows it was fitted to.
+    prequential_r2 : float or None
+        The same on rows that were predicted before the model learned from them.
+    prequential_n_samples : int
+        How many rows that were.
+    noise : float or None
+        Standard deviation of the response about the model; None if there are too few rows to tell.
+    level : float
+        Nominal coverage of the intervals.
+    intervals : str
+        Which intervals they are.
+    terms : tuple of Term
+        The intercept, if there is one, and the kept features, those with the largest standardised coefficient first.
+    findings : tuple of Finding
+        The diagnosis.
+    """
+
+    title: str
+    n_samples: int
+    n_features: int
+    selection: str | None
+    criterion: float | None
+    r2: float | None
+    prequential_r2: float | None
+    prequential_n_samples: int
+    noise: float | None
+    level: float
+    intervals: str
+    terms: tuple[Term, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def n_kept(self) -> int:
+        """Features in the model."""
+        return sum(term.name != INTERCEPT for term in self.terms)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as dictionaries, lists and plain values."""
+        return asdict(self)
+
+    def to_frame(self) -> Any:
+        """The rows of the table as a pandas data frame, indexed by name."""
+        try:
+            import pandas  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        frame = pandas.DataFrame([asdict(term) for term in self.terms]).set_index("name")
+        return frame.drop(columns="note") if not any(term.note for term in self.terms) else frame
+
+    def facts(self) -> dict[str, str]:
+        """What stands above the table, as text."""
+        chosen = f", chosen by {self.selection}" if self.selection else ""
+        facts = {"Rows": f"{self.n_samples:,}", "Features": f"{self.n_kept} of {self.n_features:,}{chosen}"}
+        if self.r2 is not None:
+            facts["R2"] = f"{self.r2:.4f}"
+        if self.prequential_r2 is not None:
+            facts["Prequential R2"] = f"{self.prequential_r2:.4f} on {self.prequential_n_samples:,} rows"
+        facts["Noise"] = "unknown: too few rows" if self.noise is None else f"{self.noise:.4g} (standard deviation)"
+        if self.criterion is not None:
+            facts["Criterion"] = f"{self.criterion:.6g}"
+        return facts
+
+    def heads(self) -> tuple[str, ...]:
+        """The heads of the columns."""
+        tail = 50.0 * (1.0 - self.level)
+        ends = f"{tail:g} %", f"{100.0 - tail:g} %"
+        probability = ("P(in model)",) if any(term.inclusion is not None for term in self.terms) else ()
+        marks = ("",) if any(term.note for term in self.terms) else ()
+        return ("feature", "coef", "std. error", *ends, *probability, "std. coef", *marks)
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """The cells of each row, as text."""
+        probability, noted = any(term.inclusion is not None for term in self.terms), any(self.notes())
+        for term in self.terms:
+            inclusion = (_number(term.inclusion, ".3f"),) if probability else ()
+            ends = (_number(value, ".4g") for value in (term.standard_error, term.lower, term.upper))
+            mark = ("*" if term.note else "",) if noted else ()
+            standardized = _number(term.standardized, "+.3f")
+            yield (printable(term.name), f"{term.coef:.5g}", *ends, *inclusion, standardized, *mark)
+
+    def notes(self) -> list[str]:
+        """What has to be said about single rows, each thing once."""
+        found: dict[str, list[str]] = {}
+        for term in self.terms:
+            if term.note:
+                found.setdefault(term.note, []).append(printable(term.name))
+        return [f"* {', '.join(names)}: {note}" for note, names in found.items()]
+
+    def __str__(self) -> str:
+        facts = [f"{name}: {value}" for name, value in self.facts().items()]
+        lines = [self.heads(), *self.rows()]
+        widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+        table = ["  ".join(map(str.rjust, line, widths)) for line in lines]
+        table = [line[0].ljust(widths[0]) + text[widths[0] :] for line, text in zip(lines, table, strict=True)]
+        rule = "-" * len(table[0])
+        kind = f"{100 * self.level:g} % intervals: {self.intervals}"
+        findings = [f"{finding.severity:7}  {finding.key}: {finding.sentence}" for finding in self.findings]
+        return "\n".join(
+            [printable(self.title), *facts, rule, table[0], rule, *table[1:], rule, kind, *self.notes(), *findings]
+        )
+
+    def _repr_html_(self) -> str:
+        facts = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in self.facts().items())
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
+        findings = "".join(f"<li>{escape(f.severity)}: {escape(f.sentence)}</li>" for f in self.findings)
+        kind = escape(f"{100 * self.level:g} % intervals: {self.intervals}")
+        head = f"<h3>{escape(self.title)}</h3><table>{facts}</table>"
+        return f"{head}{self.html_table()}<p>{kind}</p>{notes}<ul>{findings}</ul>"
+
+    def html_table(self) -> str:
+        """The rows as an HTML table."""
+        heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads())
+        rows = "\n".join(
+            f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+            for name, *cells in self.rows()
+        )
+        return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+
+
+INTERCEPT = "(intercept)"
+
+
+def _number(value: float | None, how: str) -> str:
+    return "" if value is None else format(value, how)
+
+
+def terms_of(
+    summary: Gram,
+    coef: Floats,
+    intercept: float,
+    centred: bool,
+    intervals: Intervals | None,
+    names: Sequence[str],
+    inclusion: Floats | None = None,
+) -> tuple[Term, ...]:
+    """The rows of the table; intervals of the kept features may be missing where the rows are too few."""
+    spread = math.sqrt(summary.response_variance(centred))
+    scale = np.sqrt(summary.variance(centred))
+    kept = np.flatnonzero(coef)
+    kept = kept[np.argsort(-np.abs(coef[kept]) * scale[kept], kind="stable")]
+    found = {} if intervals is None else {int(j): place for place, j in enumerate(intervals.features)}
+    compared = _compared_with(summary, centred, kept)
+    terms = [intercept_term(summary, coef, intercept, intervals)] if centred else []
+    for j in kept.tolist():
+        error = lower = upper = None
+        note = "too few rows for an interval."
+        if intervals is not None and j in found:
+            place = found[j]
+            error, lower, upper = (
+                float(values[place]) for values in (intervals.standard_error, intervals.lower, intervals.upper)
+            )
+            note = f"compared with {printable(names[compared[j]])}." if j in compared else ""
+            if not math.isfinite(error):
+                error = lower = upper = None
+                note = "a linear combination of other columns, so the rows do not identify its coefficient."
+        standardized = float(coef[j] * scale[j] / spread) if spread > 0.0 else None
+        probability = None if inclusion is None else float(inclusion[j])
+        terms.append(Term(names[j], float(coef[j]), error, lower, upper, probability, standardized, note))
+    return tuple(terms)
+
+
+def _compared_with(summary: Gram, centred: bool, kept: Integers) -> dict[int, int]:
+    """For the kept levels of categories, the reference level that their coefficients are differences from."""
+    categories = find_categories(summary)
+    references = reference_levels(summary, categories, centred, kept)
+    return {
+        int(j): int(level)
+        for levels in categories
+        for level in references[np.isin(references, levels)]
+        for j in levels[np.isin(levels, kept)]
+    }
+
+
+def intercept_term(summary: Gram, coef: Floats, intercept: float, intervals: Intervals | None) -> Term:
+    """The intercept, with the standard error of least squares on the support."""
+    support: Integers = np.flatnonzero(coef)
+    try:
+        variance = noise_variance(summary, coef)
+    except ValueError:
+        return Term(INTERCEPT, intercept, None, None, None, None, None, "too few rows for an interval.")
+    matrix, _, sums = summary.equations(support, True)
+    scale = np.sqrt(np.diagonal(matrix))
+    unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
+    # var(intercept) = sigma^2 (1 / n + m' C^-1 m), with the means m and the co-moments C of the support
+    mean, correlations = unit * sums.mean_x, unit[:, None] * matrix * unit
+    along = np.linalg.lstsq(correlations, mean, rcond=OWN_SHARE[summary.dtype])[0] if len(mean) else mean
+    error = math.sqrt(variance * (1.0 / summary.weight + float(mean @ along)))
+    level = 0.95 if intervals is None else intervals.level
+    margin = float(stats.t.ppf(0.5 + 0.5 * level, summary.weight - len(support) - 1.0)) * error
+    return Term(INTERCEPT, intercept, error, intercept - margin, intercept + margin, None, None)

@@ -1,0 +1,125 @@
+"""The table of a fitted model, and the error on rows before they were learned."""
+
+import numpy as np
+import pandas
+import pytest
+
+from thresher import OnlineHardThresholding, SparseRegressor
+from thresher.inference.model_summary import INTERCEPT
+
+
+def rows(n, d=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + 3.0
+    return X, 2.0 * X[:, 3] - X[:, 7] + 5.0 + rng.standard_normal(n)
+
+
+def replayed(make, X, y, weights, centred, block=128):
+    """Sums of squares on each block but the first, predicted by models of the rows up to an earlier block."""
+    error = deviation = 0.0
+    due, model = 0, None
+    for n in range(block, len(y) + 1, block):
+        block_rows = slice(n - block, n)
+        if model is not None:
+            error += weights[block_rows] @ (y[block_rows] - X[block_rows] @ model[0] - model[1]) ** 2
+            deviation += weights[block_rows] @ (y[block_rows] - model[2]) ** 2
+        if n >= due:
+            fitted = make().partial_fit(X[:n], y[:n], weights[:n])
+            mean = np.average(y[:n], weights=weights[:n]) if centred else 0.0
+            model, due = (fitted.coef_, fitted.intercept_, mean), n + -(-n // 20)
+    return 1.0 - error / deviation
+
+
+@pytest.mark.parametrize(
+    ("make", "centred"),
+    [
+        (lambda: SparseRegressor(selection="ebic"), True),
+        (lambda: SparseRegressor(2, fit_intercept=False), False),
+        (lambda: OnlineHardThresholding(3, fit_intercept=True, n_steps=3), True),
+    ],
+)
+def test_blocks_are_predicted_before_they_are_learned(make, centred):
+    X, y = rows(3300)
+    weights = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
+    model = make().partial_fit(X, y, weights)
+    assert model.prequential_r2_ == pytest.approx(replayed(make, X, y, weights, centred), abs=1e-10)
+    cut = make()
+    for start in range(0, len(y), 77):
+        cut.partial_fit(X[start : start + 77], y[start : start + 77], weights[start : start + 77])
+    assert cut.prequential_r2_ == model.prequential_r2_
+    assert cut.summary().prequential_n_samples == 3300 // 128 * 128 - 128
+
+
+def test_rows_that_are_fitted_at_once_are_not_predicted():
+    X, y = rows(1000)
+    model = SparseRegressor().fit(X, y)
+    assert model.prequential_r2_ is None
+    assert "Prequential" not in str(model.summary())
+    model.partial_fit(X, y)  # the block that is full first has rows of fit
+    assert model.summary().prequential_n_samples == 2000 // 128 * 128 - 1024
+
+
+def test_the_table_has_the_numbers_of_least_squares():
+    X, y = rows(700)
+    model = SparseRegressor(2).partial_fit(X, y).finish()
+    table = model.summary(level=0.9)
+    support = model.support_
+    Z = np.c_[np.ones(700), X[:, support]]
+    coef = np.linalg.lstsq(Z, y, rcond=None)[0]
+    residual = y - Z @ coef
+    variance = residual @ residual / (700 - Z.shape[1])
+    errors = np.sqrt(variance * np.diagonal(np.linalg.inv(Z.T @ Z)))
+    intercept, *terms = table.terms
+    assert (intercept.name, [term.name for term in terms]) == (INTERCEPT, ["x3", "x7"])
+    assert (intercept.coef, intercept.standard_error) == pytest.approx((coef[0], errors[0]))
+    assert intercept.upper - intercept.lower == pytest.approx(2.0 * 1.647 * errors[0], rel=1e-3)  # t quantile of 90 %
+    assert [term.coef for term in terms] == pytest.approx(coef[1:])
+    assert [term.standardized for term in terms] == pytest.approx(coef[1:] * X[:, support].std(axis=0) / y.std())
+    assert (table.noise, table.r2) == pytest.approx((np.sqrt(variance), 1.0 - residual.var() / y.var()))
+    frame = table.to_frame()
+    assert frame.loc["x7", "coef"] == pytest.approx(coef[2])
+    assert table.to_dict()["terms"][1]["name"] == "x3"
+
+
+def test_the_table_reads_the_same_as_text_and_as_html():
+    X, y = rows(400, d=8)
+    names = ["a", "b", "c", "<b>d</b>", "e", "f", "g", "h"]
+    model = SparseRegressor(2).partial_fit(pandas.DataFrame(X, columns=names), y)
+    table = model.summary()
+    text, page = str(table), table._repr_html_()
+    assert "95 % intervals: debiased" in text
+    assert "<b>d</b>" in text
+    assert "<b>d</b>" not in page
+    assert "&lt;b&gt;d&lt;/b&gt;" in page
+    assert all(finding.sentence in text for finding in model.diagnose().findings)
+
+
+def test_what_the_rows_do_not_identify_is_said_in_words():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((300, 3))
+    X = np.c_[X, X[:, 0] + X[:, 1]]
+    y = X @ [1.0, 2.0, 3.0, 4.0] + rng.standard_normal(300)
+    table = OnlineHardThresholding(4, fit_intercept=True).fit(X, y).summary()
+    unknown = [term for term in table.terms if term.standard_error is None]
+    assert unknown
+    assert all("linear combination" in term.note for term in unknown)
+    assert "do not identify" in str(table)
+    few = SparseRegressor(1).partial_fit(X[:2], y[:2]).summary()
+    assert "too few rows" in str(few)
+
+
+def test_the_table_says_how_the_size_was_chosen():
+    X, y = rows(700)
+    model = SparseRegressor(selection="ebic").fit(X, y)
+    table = model.summary()
+    assert (table.selection, table.criterion) == ("ebic", model.selection_.criterion.min())
+    assert f"Features: {len(model.support_)} of 12, chosen by ebic" in str(table)
+    given = SparseRegressor(2).fit(X, y).summary()
+    assert (given.selection, given.criterion) == (None, None)
+    assert "Criterion" not in str(given)
+
+
+def test_a_level_that_is_none_is_refused():
+    X, y = rows(50)
+    with pytest.raises(ValueError, match="level is 95"):
+        SparseRegressor().partial_fit(X, y).summary(95)
