@@ -6,13 +6,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
+from thresher._utils.arrays import Floats
 from thresher.estimators._linear import SummaryLinear
 from thresher.estimators._online import OnlineRows
 from thresher.online.dense import DenseRounds
 from thresher.online.sparse import RULES, SparseRounds
-from thresher.online.step_size import StepSize, safe_step
+from thresher.online.step_size import StepCount, StepSize, safe_step
 from thresher.selection.cross_validation import CrossValidation
 from thresher.selection.family import RoundsFamily
 from thresher.selection.selecting import SelectingRounds
@@ -48,6 +50,10 @@ class ThresholdedFamily(SubsetFamily, RoundsFamily):
         """The largest size that there is."""
         return self.n_units(summary)
 
+    def size_of(self, coef: Floats) -> int:
+        """The number of features, or groups, in a vector."""
+        return int(np.count_nonzero(coef)) if self.groups is None else self.groups.measure(coef)
+
 
 class OnlineHardThresholding(OnlineRows, SummaryLinear):
     r"""Online hard thresholding: sparse linear regression by K projected gradient steps after every row.
@@ -67,11 +73,11 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
     paper                           parameter         meaning
     ==============================  ================  ===================================================
     :math:`s`                       `sparsity`        features that are kept
-    :math:`K`                       `n_steps`         steps per round
+    :math:`K`                       `n_steps`         steps per round: a number, or a callable t -> K_t
     :math:`\eta_{t,k}`              `step_size`       a number, a callable (t, k) -> eta, or "auto"
     :math:`t_0`                     `n_warmup`        rows of the initial batch, before the first round
     rows per round (1)              `round_size`      rows between rounds
-    :math:`\Theta_0 = 0`                              where it starts
+    :math:`\Theta_0`                `start`           where it starts; zero by default
     :math:`\Theta_t`                `coef_`           the estimate after round t
     ==============================  ================  ===================================================
 
@@ -81,8 +87,8 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         The s of the paper; more than there are columns means all. With `groups` it counts groups. ``"auto"`` finds one
         as the paper proposes: by 5-fold cross-validation on the initial batch, or in the first 2000 rows if there is no
         batch. Then it stays. A hash of the values of a row decides which fold it belongs to.
-    n_steps : int, default=5
-        Steps per round, K.
+    n_steps : int or callable, default=5
+        Steps per round, K; or a callable that is called with the round t (from one) and returns K_t.
     step_size : float, callable or "auto", default="auto"
         Step size eta. ``"auto"`` finds, at each step, one for which the loss provably does not rise. A
         callable is called with the round t (from one) and the step k (from zero).
@@ -90,6 +96,9 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         Rows absorbed before the first round, t0.
     round_size : int, default=1
         Rows per round. Rows short of a full round wait for the next call, or for ``finish``.
+    start : array-like of shape (n_features,) or a fitted model, optional
+        Theta_0: where the first round, or ``fit``, starts; of a model, its `coef_`. Zero by default. Of a start with
+        more than s entries, the s largest are kept. With `standardize`, columns that do not vary yet lose theirs.
     rule : {"hard", "pursuit", "reciprocal"}, default="hard"
         How the estimate moves. ``"hard"`` is the paper's step; ``"pursuit"`` adds least squares on the support after
         it; ``"reciprocal"`` shrinks what is just kept. Groups need ``"hard"``.
@@ -176,10 +185,11 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         self,
         sparsity: int | str = "auto",
         *,
-        n_steps: int = 5,
+        n_steps: StepCount = 5,
         step_size: StepSize = "auto",
         n_warmup: int = 0,
         round_size: int = 1,
+        start: ArrayLike | BaseEstimator | None = None,
         rule: str = "hard",
         fit_intercept: bool = False,
         standardize: bool = False,
@@ -193,6 +203,7 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         self.step_size = step_size
         self.n_warmup = n_warmup
         self.round_size = round_size
+        self.start = start
         self.rule = rule
         self.fit_intercept = fit_intercept
         self.standardize = standardize
@@ -218,6 +229,9 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         size = self._solved.size
         method = CrossValidation() if size is None else None
         return SelectingRounds(self.summary_, self._family, size or 0, method, self.n_warmup)
+
+    def _coef_shape(self) -> tuple[int, ...]:
+        return (self.summary_.n_features,)
 
     def _publish_estimate(self) -> None:
         rounds = self._rounds.inner

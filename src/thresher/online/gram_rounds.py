@@ -9,7 +9,7 @@ from thresher._utils.arrays import Floats, padded
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.online.progress import Progress
 from thresher.online.samples import Rows
-from thresher.online.step_size import StepSize, step_table
+from thresher.online.step_size import StepCount, StepSize, step_table
 from thresher.summaries._shifted import block_sums
 from thresher.summaries.gram import Gram
 
@@ -97,7 +97,7 @@ class GramRounds(Progress):
         self._round.sums.end(self.summary)
         self._n_followed = self.n_seen
 
-    def run_round(self, step_size: StepSize, n_steps: int) -> Self:
+    def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
         """One round on the rows absorbed so far."""
         steps = step_table(step_size, self.n_rounds + 1, 1, n_steps)
         self._follow_summary()
@@ -108,7 +108,7 @@ class GramRounds(Progress):
             self._update_intercept()
         return self
 
-    def settle(self, step_size: StepSize, n_steps: int, tol: float, max_rounds: int) -> bool:
+    def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int) -> bool:
         """Rounds on this one summary until a round moves nothing by more than `tol`, relatively.
 
         Where rounds converge to least squares on the support, that limit is put in place at once; the next round shows
@@ -142,14 +142,19 @@ class GramRounds(Progress):
 
         Their summary is this one, or was before columns of zeros were appended.
         """
-        coef = padded(other.coef.reshape(-1), self.summary.n_features)
-        scale = np.sqrt(self.summary.variance(self.centred)) if self.standardized else np.ones(len(coef))
-        self.start_from(self._project(coef, scale))
+        self.start_near(padded(other.coef.reshape(-1), self.summary.n_features))
         self.adopt_counts(other)
         self._round.last_step = other.last_step
         if type(other) is type(self):
             self._round.tallies = other.tallies
         return self
+
+    def start_near(self, coef: Floats) -> Self:
+        """Go on from another estimate; what is not in the set is projected, in units of the scales if there are any."""
+        coef = coef.reshape(-1)
+        scaled = self.standardized and self.summary.weight > 0.0
+        scale = np.sqrt(self.summary.variance(self.centred)) if scaled else np.ones(len(coef))
+        return self.start_from(self._project(coef, scale))
 
     def start_from(self, coef: Floats) -> Self:
         """Go on from another estimate in the set."""

@@ -23,8 +23,8 @@ class Family(ABC):
         """Half the mean squared error of every candidate on the rows of another summary."""
 
 
-class RoundsFamily(Family):
-    """A kind of model that online rounds estimate."""
+class RoundsSource(ABC):
+    """What makes rounds of a size."""
 
     #: Whether an estimate is small enough to be remembered at every choice.
     memorable: ClassVar[bool] = True
@@ -33,9 +33,17 @@ class RoundsFamily(Family):
     def new_rounds(self, summary: Any, size: int) -> Any:
         """Rounds at a size."""
 
+
+class RoundsFamily(Family, RoundsSource):
+    """A kind of model that online rounds estimate."""
+
     @abstractmethod
     def largest(self, summary: Any) -> int:
         """The largest size that there is."""
+
+    @abstractmethod
+    def size_of(self, coef: Floats) -> int:
+        """The size of an estimate."""
 
     def start(self, rounds: Any, path: Path, size: int) -> None:
         """Let rounds that were given a new path go on from a candidate, where that is better than where they are."""

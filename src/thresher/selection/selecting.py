@@ -8,9 +8,9 @@ import numpy as np
 from thresher._utils.arrays import Floats
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.online.samples import Samples
-from thresher.online.step_size import StepSize
+from thresher.online.step_size import StepCount, StepSize
 from thresher.selection.criteria import Method, Selection
-from thresher.selection.family import RoundsFamily
+from thresher.selection.family import RoundsFamily, RoundsSource
 from thresher.selection.history import Record, note
 
 
@@ -26,7 +26,7 @@ class SelectingRounds:
     summary : summary
         Filled by the rounds.
     family : RoundsFamily
-        The models to choose from.
+        The models to choose from; a RoundsSource is enough if the size is given.
     size : int
         The size to begin with.
     method : Method or None
@@ -40,14 +40,14 @@ class SelectingRounds:
     def __init__(
         self,
         summary: Any,
-        family: RoundsFamily,
+        family: RoundsFamily | RoundsSource,
         size: int,
         method: Method | None = None,
         n_warmup: int = 0,
         parts: int = 20,
     ) -> None:
         self.summary = summary
-        self.family = family
+        self.family: Any = family
         self.size = size
         self.method = method
         self.chooser = None if method is None else method.chooser(n_warmup)
@@ -56,6 +56,14 @@ class SelectingRounds:
         self.selection: Selection | None = None
         self.history: list[Record] = []
         self._next = 1
+
+    def start_near(self, coef: Floats) -> Self:
+        """Begin at an estimate. Where the size is chosen, it is that of the estimate until then."""
+        if self.chooser is not None:
+            self.size = min(self.family.size_of(coef), self.family.largest(self.summary))
+            self.inner = self.family.new_rounds(self.summary, self.size)
+        self.inner.start_near(coef)
+        return self
 
     def absorb(self, samples: Samples, steps: Floats, n_warmup: int, round_size: int | None) -> Self:
         """Absorb samples as the rounds within do."""
@@ -133,7 +141,7 @@ class SelectingRounds:
         result.chooser = None if self.chooser is None else self.chooser.widened(n_features)
         return result
 
-    def run_round(self, step_size: StepSize, n_steps: int) -> Self:
+    def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
         """One round on the samples absorbed so far, and the choice if one is due; before it, if there was none yet."""
         with InterruptsDeferred():
             if self.chooser is not None and self.selection is None:
@@ -145,7 +153,7 @@ class SelectingRounds:
                     self._choose_and_note()
         return self
 
-    def settle(self, step_size: StepSize, n_steps: int, tol: float, max_rounds: int) -> bool:
+    def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int) -> bool:
         """Choose on this one summary, then rounds until nothing moves."""
         if self.chooser is not None:
             self.chooser.force()
