@@ -1,7 +1,6 @@
 """Algorithm 1 of the paper for sparse vectors, as a scikit-learn estimator."""
 
-from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -9,18 +8,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
-from thresher._utils.arrays import Floats
 from thresher.estimators._linear import SummaryLinear
 from thresher.estimators._online import OnlineRows
-from thresher.online.dense import DenseRounds
-from thresher.online.sparse import RULES, SparseRounds
+from thresher.online.sparse import RULES
 from thresher.online.step_size import StepCount, StepSize, safe_step
 from thresher.selection.cross_validation import CrossValidation
-from thresher.selection.family import RoundsFamily
 from thresher.selection.selecting import SelectingRounds
-from thresher.selection.subset_family import SubsetFamily
+from thresher.selection.thresholded_family import AlgorithmFamily, ThresholdedFamily, Thresholding
 from thresher.sparsity.groups import Groups
-from thresher.summaries.gram import Gram
 
 
 class _Problem(NamedTuple):
@@ -31,28 +26,7 @@ class _Problem(NamedTuple):
     standardized: bool
     groups: Groups | None
     rule: str
-
-
-@dataclass(frozen=True)
-class ThresholdedFamily(SubsetFamily, RoundsFamily):
-    """Linear models that hard thresholding estimates, by their number of features or groups."""
-
-    standardized: bool = False
-    rule: str = "hard"
-
-    def new_rounds(self, summary: Gram, size: int) -> Any:
-        """Rounds that keep `size` features, or groups."""
-        if self.groups is None or size == 0:
-            return SparseRounds(summary, size, self.centred, self.standardized, rule=self.rule)
-        return DenseRounds(summary, self.groups.keeping(size), self.centred, self.standardized)
-
-    def largest(self, summary: Gram) -> int:
-        """The largest size that there is."""
-        return self.n_units(summary)
-
-    def size_of(self, coef: Floats) -> int:
-        """The number of features, or groups, in a vector."""
-        return int(np.count_nonzero(coef)) if self.groups is None else self.groups.measure(coef)
+    algorithm: tuple[Any, ...] | None  # steps and limits of Algorithm 1, where it is what is cross-validated
 
 
 class OnlineHardThresholding(OnlineRows, SummaryLinear):
@@ -87,6 +61,10 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         The s of the paper; more than there are columns means all. With `groups` it counts groups. ``"auto"`` finds one
         as the paper proposes: by 5-fold cross-validation on the initial batch, or in the first 2000 rows if there is no
         batch. Then it stays. A hash of the values of a row decides which fold it belongs to.
+    selection : {"path", "algorithm"}, default="path"
+        What ``"auto"`` cross-validates: least squares on the best subset of every size, or Algorithm 1 itself with
+        these steps and this start, run on the other folds until it rests. The second tries every size up to 20 and
+        then some, and takes longer.
     n_steps : int or callable, default=5
         Steps per round, K; or a callable that is called with the round t (from one) and returns K_t.
     step_size : float, callable or "auto", default="auto"
@@ -174,6 +152,7 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineRows._parameter_constraints,
         "sparsity": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "selection": [StrOptions({"path", "algorithm"})],
         "rule": [StrOptions(set(RULES))],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
@@ -185,6 +164,7 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         self,
         sparsity: int | str = "auto",
         *,
+        selection: str = "path",
         n_steps: StepCount = 5,
         step_size: StepSize = "auto",
         n_warmup: int = 0,
@@ -199,6 +179,7 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         max_iter: int = 1000,
     ) -> None:
         self.sparsity = sparsity
+        self.selection = selection
         self.n_steps = n_steps
         self.step_size = step_size
         self.n_warmup = n_warmup
@@ -218,7 +199,15 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
             raise ValueError("groups need co-moments in float64; use dtype='float64'.")
         if groups is not None and self.rule != "hard":
             raise ValueError(f"groups move by hard thresholding, not by rule={self.rule!r}; use rule='hard'.")
-        return _Problem(self._given_size(groups), bool(self.fit_intercept), bool(self.standardize), groups, self.rule)
+        size = self._given_size(groups)
+        algorithm = None
+        if size is None and self.selection == "algorithm":
+            start = self._checked_start()
+            at = None if start is None else tuple(start.tolist())
+            steps = self.n_steps if callable(self.n_steps) else int(self.n_steps)
+            size_of_steps = float(self.step_size) if isinstance(self.step_size, Real) else self.step_size
+            algorithm = size_of_steps, steps, float(self.tol), int(self.max_iter), at
+        return _Problem(size, bool(self.fit_intercept), bool(self.standardize), groups, self.rule, algorithm)
 
     @property
     def _family(self) -> ThresholdedFamily:
@@ -226,9 +215,13 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         return ThresholdedFamily(problem.centred, problem.groups, problem.standardized, problem.rule)
 
     def _new_rounds(self) -> SelectingRounds:
-        size = self._solved.size
-        method = CrossValidation() if size is None else None
-        return SelectingRounds(self.summary_, self._family, size or 0, method, self.n_warmup)
+        problem = self._solved
+        method = CrossValidation() if problem.size is None else None
+        family: Thresholding = self._family
+        if problem.algorithm is not None:
+            what = problem.centred, problem.groups, problem.standardized, problem.rule
+            family = AlgorithmFamily(*what, *problem.algorithm)
+        return SelectingRounds(self.summary_, family, problem.size or 0, method, self.n_warmup)
 
     def _coef_shape(self) -> tuple[int, ...]:
         return (self.summary_.n_features,)

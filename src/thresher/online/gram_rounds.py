@@ -108,11 +108,12 @@ class GramRounds(Progress):
             self._update_intercept()
         return self
 
-    def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int) -> bool:
+    def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int, refit: bool = True) -> bool:
         """Rounds on this one summary until a round moves nothing by more than `tol`, relatively.
 
-        Where rounds converge to least squares on the support, that limit is put in place at once; the next round shows
-        whether it is a fixed point. False if `max_rounds` were not enough.
+        Where rounds converge to least squares on the support, that limit is put in place at once, with `refit`; the
+        next round shows whether it is a fixed point. Without, it ends where rounds end, which may have changed the
+        support on the way. False if `max_rounds` were not enough.
         """
         scale, theta = np.sqrt(self.summary.variance(self.centred)), self._round.coef
         for _ in range(max_rounds):
@@ -120,7 +121,7 @@ class GramRounds(Progress):
             self.run_round(step_size, n_steps)
             if np.max(scale * np.abs(theta - before)) <= tol * np.max(scale * np.abs(theta)):
                 return True
-            if self._is_refitted(step_size) and np.array_equal(theta != 0.0, before != 0.0):
+            if refit and self._is_refitted(step_size) and np.array_equal(theta != 0.0, before != 0.0):
                 self._refit(scale)
         return False
 
