@@ -17,6 +17,7 @@ from thresher import (
     Gram,
     Groups,
     LowRankRegressor,
+    MatrixCompleter,
     OnlineHardThresholding,
     Rank,
     load,
@@ -439,6 +440,22 @@ def test_a_start_is_the_first_input_of_algorithm_1(rng):
     chosen = OnlineHardThresholding(n_warmup=50, start=start).partial_fit(X[:2], y[:2])
     np.testing.assert_array_equal(chosen.coef_, start)
     assert chosen.partial_fit(X[2:], y[2:]).sparsity_ == OnlineHardThresholding(n_warmup=50).partial_fit(X, y).sparsity_
+
+
+def test_a_completion_starts_from_a_matrix(rng):
+    truth = np.outer([1.0, -1.0, 0.5], [1.0, 2.0])
+    rows, cols = np.divmod(np.arange(6), 2)
+    parameters = {"rank": 1, "shape": (3, 2), "step_size": 0.5, "n_steps": 1, "round_size": 6, "shrink": False}
+    model = MatrixCompleter(**parameters, start=truth).partial_fit(rows, cols, 3.0 * truth[rows, cols])
+    # Every entry was seen once: a step goes a half of a sixth of the way, and stays within rank one.
+    np.testing.assert_allclose(model.coef_, truth + 0.5 * (3.0 - 1.0) * truth / 6.0, rtol=1e-9)
+    chosen = MatrixCompleter(shape=(3, 2), n_warmup=10, start=truth).partial_fit(rows, cols, truth[rows, cols])
+    np.testing.assert_allclose(chosen.coef_, truth, rtol=1e-9)
+    with pytest.raises(ValueError, match="start needs the shape"):
+        MatrixCompleter(start=truth).partial_fit(rows, cols, truth[rows, cols])
+    sensing = LowRankRegressor(n_warmup=10, start=truth, shape=(3, 2)).partial_fit(np.eye(6), truth.ravel())
+    np.testing.assert_array_equal(sensing.coef_, truth)
+    assert sensing.rank_ == 1
 
 
 def test_bad_starts_are_named_and_change_nothing(rng):
