@@ -309,7 +309,8 @@ FAULTS = {
         "Faulty.project returned entries that are not finite",
     ),
     "outside": (lambda theta: theta, "Faulty.project returned a point outside its set: it measures 5, above s = 2"),
-    "no numbers": (lambda theta: "none", "Faulty.project returned a str; it must return an array of numbers"),
+    "no numbers": (lambda theta: "none", "Faulty.project returned a str; it must return an array of real numbers"),
+    "complex": (lambda theta: theta + 1j, "returned a ndarray; it must return an array of real numbers"),
     "nothing": (lambda theta: None, "Faulty.project returned"),
     "an error": (raises, "out of luck"),
 }

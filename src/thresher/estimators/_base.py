@@ -31,15 +31,15 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
     _transient: ClassVar[tuple[str, ...]] = ("_adopted", "_checked_parameters")
 
     @contextmanager
-    def _unchanged_by_failure(self) -> Iterator[None]:
-        """Leave the model exactly as it was if the block fails.
+    def _unchanged_by_failure(self, failures: type[BaseException] = BaseException) -> Iterator[None]:
+        """Leave the model exactly as it was if the block fails in one of these ways.
 
         Attributes are restored, not what they refer to: the block replaces what it changes or does not touch it.
         """
         before = dict(vars(self))
         try:
             yield
-        except BaseException:
+        except failures:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise

@@ -209,13 +209,8 @@ class ConstrainedRegressor(MatrixRows, OnlineRows):
     def _partial_fit(self, *samples: Any) -> Self:
         if hasattr(self, "summary_"):
             return super()._partial_fit(*samples)
-        before = dict(vars(self))
-        try:
+        with self._unchanged_by_failure(Exception):  # an interrupt leaves what was learned before it
             return super()._partial_fit(*samples)
-        except Exception:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def finish(self) -> Self:
         """Close the current round: run one now if anything was absorbed since the last."""
@@ -280,14 +275,13 @@ class ConstrainedRegressor(MatrixRows, OnlineRows):
         if rounds is None or not isinstance(rounds.inner, ProjectedRounds):
             yield
             return
-        kept, attributes = copy(rounds), dict(vars(self))
+        kept = copy(rounds)
         kept.inner, kept.history = rounds.inner.copied(), list(rounds.history)
         take_back = self.summary_.undoing(n_rows)
         try:
-            yield
+            with self._unchanged_by_failure(Exception):
+                yield
         except Exception:
             take_back()
-            self.__dict__.clear()
-            self.__dict__.update(attributes)
             self._rounds = kept
             raise

@@ -52,10 +52,12 @@ class CheckedSet:
 
     def _array(self, returned: Any, shape: tuple[int, ...], method: str) -> Floats:
         try:
+            if np.iscomplexobj(returned):
+                raise TypeError("complex numbers")
             array = np.array(returned, np.float64)
         except (TypeError, ValueError) as error:
             raise ProjectionError(
-                f"{self.name}.{method} returned a {type(returned).__name__}; it must return an array of numbers."
+                f"{self.name}.{method} returned a {type(returned).__name__}; it must return an array of real numbers."
             ) from error
         if array.shape != shape:
             raise ProjectionError(
