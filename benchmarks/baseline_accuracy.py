@@ -41,7 +41,8 @@ DESIGNS = {"independent": {}, "Toeplitz 0.5": {"correlation": 0.5}}
 CHECKPOINTS = (100, 300, 1000, 3000, 10_000)
 SEEDS = (0, 1, 2)
 TUNING_SEEDS = (1000, 1001, 1002)
-PAPER = {"step_size": 0.001, "n_steps": 5, "n_warmup": 100}
+# Beside the step of the paper's figures, longer ones and certified steps: rivals have grids of steps, too.
+STEPS = {"step_size": [0.001, 0.01, 0.1, 0.3, "auto"], "n_steps": [1, 5, 20]}
 
 
 def grid(method, **values):
@@ -51,7 +52,7 @@ def grid(method, **values):
 # In the order of the tables. A grid of one is a method with nothing to tune.
 GRIDS = {
     "SparseRegressor()": [SparseRegressor()],
-    "OnlineHardThresholding": grid(partial(OnlineHardThresholding, **PAPER), sparsity=[15, 20, 30, 50]),
+    "OnlineHardThresholding": grid(partial(OnlineHardThresholding, n_warmup=100), sparsity=[15, 20, 30, 50], **STEPS),
     "OnlineLasso": grid(OnlineLasso, penalty=[0.4, 0.5, 0.6, 0.7, 0.85, 1.0]),
     "OnlineLinearizedLasso": grid(OnlineLinearizedLasso, penalty=[0.4, 0.5, 0.6, 0.7, 0.85], n_warmup=[100, 200, 500]),
     "OnlineDebiasedLasso": grid(OnlineDebiasedLasso, penalties=[(0.5, 1.0, 1.5, 2.0), (0.4, 0.5, 0.6, 0.7, 0.85)]),

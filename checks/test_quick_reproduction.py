@@ -10,6 +10,7 @@ import pytest
 
 HERE = Path(__file__).parents[1] / "build" / "reproduction" / "quick"
 ITEMS = (
+    "figure-cone",
     "figure-weak-t0",
     "figure-weak-s",
     "figure-free-initial",
@@ -24,6 +25,7 @@ ITEMS = (
     "figure-weak-toeplitz-07",
     "figure-strong",
     "rates",
+    "abstract",
 )
 T = 2000
 

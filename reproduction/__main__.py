@@ -54,9 +54,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Compute the paper's figures and tables and write a report. An interrupted run continues where it "
         "stopped.",
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes: a minute or two instead of an hour or two")
+    parser.add_argument("--quick", action="store_true", help="small sizes: minutes instead of hours")
     parser.add_argument(
-        "--seeds", type=_positive, metavar="N", help="instead of 10 for vectors and 3 for matrices (quick: 3 and 2)"
+        "--seeds", type=_positive, metavar="N", help="instead of 10 for vectors and 5 for matrices (quick: 3 and 2)"
     )
     parser.add_argument(
         "--only",

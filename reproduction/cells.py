@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["oht", "os_lasso", "default", "oracle"]
+Kind = Literal["oht", "os_lasso", "default", "oracle", "offline", "l1"]
 
 
 @dataclass(frozen=True)
@@ -16,16 +16,21 @@ class Method:
     ----------
     label : str
         Unique within the cell.
-    kind : {"oht", "os_lasso", "default", "oracle"}
+    kind : {"oht", "os_lasso", "default", "oracle", "offline", "l1"}
         Algorithm 1 with a projection of size `size`; gradient descent for least squares on the support of a lasso;
         ``SparseRegressor()`` or ``LowRankRegressor()``; least squares on the true support, or over the tangent space
-        of the truth.
+        of the truth; the best subset of size `size` of all rows so far; a few steps on the penalised problem, whose
+        `update` says which.
     times : tuple of int
         Row counts, the rows of the batch included.
     t0 : int
         Rows of the batch.
     size, n_steps, step_size
         s, K and eta.
+    update : str
+        Of the kind "l1": "subgradient" or "proximal".
+    measure : {"error", "cone"}
+        What is recorded: the squared error, or how far outside the cone of Section 2 the estimate is.
     """
 
     label: str
@@ -35,6 +40,8 @@ class Method:
     size: int = 0
     n_steps: int = 0
     step_size: float = 0.0
+    update: str = ""
+    measure: Literal["error", "cone"] = "error"
 
 
 @dataclass(frozen=True)

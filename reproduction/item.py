@@ -118,6 +118,8 @@ class Claim:
         The numbers, and the condition they have to meet.
     source : {"text", "table", "ours"}
         Whether the paper states it, its printed numbers show it, or we add it.
+    certain : bool
+        Whether it could hardly fail: it follows from arithmetic, or leaves a large margin.
     """
 
     text: str
@@ -125,6 +127,7 @@ class Claim:
     evidence: str
     rule: str
     source: Source = "text"
+    certain: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,8 +162,47 @@ def verdict(condition: bool) -> Verdict:
     return "holds" if condition else "does not hold"
 
 
+# "Most of the grid": what a statement that holds with a change must at least be true of.
+MOST = 2.0 / 3.0
+
+
 def partly(n_good: int, n: int) -> Verdict:
-    """Judge a statement that is true in `n_good` of n cases: it holds in 90 %, with a change in more than half."""
+    """Judge a statement that is true in `n_good` of n cases: it holds in 90 %, with a change in two thirds or more."""
     if n_good >= 0.9 * n:
         return "holds"
-    return "holds with a change" if 2 * n_good > n else "does not hold"
+    return "holds with a change" if n_good >= MOST * n - 1e-9 else "does not hold"
+
+
+class Case(NamedTuple):
+    """What was found in one of the cases that a statement is about."""
+
+    verdict: Verdict
+    evidence: str
+
+
+def together(
+    text: str,
+    cases: Mapping[str, Case],
+    rule: str,
+    source: Source = "text",
+    *,
+    first_decides: bool = False,
+    certain: bool = False,
+) -> Claim:
+    """A statement about several cases, counted once: it holds if it holds in all, with a change if in most of them.
+
+    With `first_decides`, the first case is the paper's experiment and the others are other readings of its text: if it
+    holds in the first alone, that is a change.
+    """
+    verdicts = [case.verdict for case in cases.values()]
+    judged: Verdict = "does not hold"
+    n_good = sum(one != "does not hold" for one in verdicts)
+    if all(one == "holds" for one in verdicts):
+        judged = "holds"
+    elif n_good >= MOST * len(verdicts) - 1e-9 or (first_decides and verdicts[0] != "does not hold"):
+        judged = "holds with a change"
+    evidence = " ".join(f"{name}: {case.evidence}" for name, case in cases.items() if case.evidence)
+    failed = [name for name, case in cases.items() if case.verdict == "does not hold"]
+    if judged == "holds with a change" and failed:
+        evidence += f" The change: not for {', '.join(failed)}."
+    return Claim(text, judged, evidence, rule, source, certain)

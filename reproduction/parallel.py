@@ -74,6 +74,10 @@ def cost(cell: Cell) -> float:
     for method in cell.methods:
         if method.kind == "default":
             seconds += method.times[-1] * (d**2 * 1e-10 + (20 * step if design["matrix"] else 0.0))
+        elif method.kind == "l1":
+            seconds += method.n_steps * n * d**2 * 1e-9
+        elif method.kind == "offline":
+            seconds += len(method.times) * (0.01 + d**2 * 1e-8)
         elif method.kind == "os_lasso":
             seconds += 1e-5 * method.t0 * d + n * (1e-5 + 1e-6 * method.n_steps)
         else:

@@ -104,7 +104,7 @@ FULL = Profile(
     batches=tuple(range(20, 501, 20)),
     n_points=60,
     vector_seeds=10,
-    matrix_seeds=3,
+    matrix_seeds=5,
 )
 
 # A fifth of the rows with steps five times as long, so the effect of the start decays as much as in the full profile.

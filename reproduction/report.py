@@ -23,6 +23,7 @@ QUICK_LABEL = (
 )
 
 SOURCES: dict[Source, str] = {"text": "the paper", "table": "the paper's table", "ours": "ours"}
+CERTAIN = "; could hardly fail"
 PLURALS: dict[Verdict, str] = {
     "holds": "hold",
     "holds with a change": "hold with a change",
@@ -81,9 +82,9 @@ def _head(shown: Sequence[Shown], profile: Profile) -> str:
         "Help?</em> (Yang and Sun, 2026), reproduced. Lines are medians over seeds, bands run from the lower to the "
         "upper quartile, and errors are squared distances to the true coefficients. Claims are the paper's in our "
         "words, unless they are marked as ours. Each verdict is computed from the results by the rule that is given "
-        "with it. Every figure also shows the default of this package (<code>SparseRegressor()</code> or "
-        "<code>LowRankRegressor()</code>) and an oracle that knows the true support, or the tangent space of the "
-        "truth.</p>\n"
+        "with it, and each claim is counted once, however many designs it is about. Every figure also shows the "
+        "default of this package (<code>SparseRegressor()</code> or <code>LowRankRegressor()</code>) and an oracle "
+        "that knows the true support, or the tangent space of the truth.</p>\n"
         f"{label}\n{definitions(facts)}"
     )
 
@@ -128,7 +129,7 @@ def _section(one: Shown, profile: Profile) -> str:
 def _claim(claim: Claim) -> str:
     return (
         f"<li>{_badge(claim.verdict, claim.verdict)}{escaped(claim.text)} "
-        f'<span class="source">{SOURCES[claim.source]}</span>'
+        f'<span class="source">{SOURCES[claim.source]}{CERTAIN if claim.certain else ""}</span>'
         f'<span class="evidence">{escaped(claim.evidence)} Rule: {escaped(claim.rule)}.</span></li>'
     )
 

@@ -1,14 +1,15 @@
 """A cell is run: rows go to all its methods block by block, and errors are recorded at the times asked for."""
 
 from collections.abc import Callable, Sequence
-from itertools import chain
-from typing import NamedTuple
+from itertools import chain, count
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reproduction.bank import Bank
 from reproduction.cells import Cell, Method
+from reproduction.l1_steps import L1Steps, cone_ratio
 from reproduction.lockstep import Lockstep
 from thresher import LowRankRegressor, Rank, SparseRegressor
 from thresher._utils.threads import one_blas_thread
@@ -16,6 +17,7 @@ from thresher.baselines import OSLasso
 from thresher.io.sources.synthetic import LowRankStream, SparseLinearStream
 from thresher.online.dense import SINGLE_FROM, DenseRounds
 from thresher.online.sparse import SparseRounds
+from thresher.solvers.subsets import Subsets
 from thresher.summaries.gram import Gram
 
 Floats = NDArray[np.float64]
@@ -55,7 +57,7 @@ def run_together(cells: Sequence[Cell]) -> list[list[Result]]:
     """
     parameters = dict(cells[0].design)
     stream = LowRankStream if parameters.pop("matrix") else SparseLinearStream
-    source = stream(**parameters, seed=cells[0].data_seed)
+    source = _drawn(stream, parameters, cells[0].data_seed)
     shared = _Shared(source.coef)
     learners = [[shared.learner(method) for method in cell.methods] for cell in cells]
     results: list[list[Result]] = [[] for _ in cells]
@@ -76,9 +78,24 @@ def run_together(cells: Sequence[Cell]) -> list[list[Result]]:
                 for cell, found, methods in zip(cells, results, learners, strict=True):
                     for method, _, coef in methods:
                         if n_seen in method.times:
-                            error = float(((coef() - source.coef) ** 2).sum())
-                            found.append(Result(cell.name, cell.seed, method.label, n_seen, error))
+                            measure = cone_ratio if method.measure == "cone" else _squared_error
+                            value = measure(coef(), source.coef)
+                            found.append(Result(cell.name, cell.seed, method.label, n_seen, value))
     return results
+
+
+def _drawn(stream: Any, parameters: dict[str, Any], seed: int) -> Any:
+    """A stream; with `exactly`, the first whose truth has so many nonzero coefficients."""
+    exactly = parameters.pop("exactly", None)
+    for number in count(seed):
+        source = stream(**parameters, seed=number)
+        if exactly is None or np.count_nonzero(source.coef) == exactly:
+            return source
+    raise AssertionError("counting does not end")
+
+
+def _squared_error(coef: Floats, truth: Floats) -> float:
+    return float(((coef - truth) ** 2).sum())
 
 
 class _Shared:
@@ -90,15 +107,28 @@ class _Shared:
         # Lockstep can only pay where products take longer than the calls between them.
         together = truth.ndim == 2 and truth.size >= SINGLE_FROM
         self._rounds: Bank | Lockstep = Lockstep(self._gram) if together else Bank(self._gram)
+        self._l1: dict[tuple[Any, ...], L1Steps] = {}
 
     def absorb(self, X: Floats, y: Floats) -> None:
         """Add rows to the Gram, with the rounds of all methods of Algorithm 1."""
-        self._rounds.absorb(X, y)
+        if not self._l1:
+            self._rounds.absorb(X, y)
+            return
+        for i in range(len(y)):
+            self._rounds.absorb(X[i : i + 1], y[i : i + 1])
+            for steps in self._l1.values():
+                steps.round()
 
     def learner(self, method: Method) -> Learner:
         """Set up a method."""
         if method.kind == "oht":
             return Learner(method, None, self._algorithm_1(method))
+        if method.kind == "l1":
+            settings = method.update, method.n_steps, method.step_size, method.t0
+            steps = self._l1.setdefault(settings, L1Steps(self._gram, *settings))
+            return Learner(method, None, lambda: steps.coef)
+        if method.kind == "offline":
+            return Learner(method, None, lambda: _best_subset(self._gram, method.size))
         if method.kind == "oracle":
             return Learner(method, None, lambda: _oracle(self._gram, self._truth))
         if method.kind == "os_lasso":
@@ -116,6 +146,14 @@ class _Shared:
         dense = DenseRounds(self._gram, Rank(method.size, self._truth.shape), False, False)
         self._rounds.add(dense, *settings)
         return lambda: dense.coef
+
+
+def _best_subset(gram: Gram, size: int) -> Floats:
+    """Least squares on the best subset of this size that forward selection, elimination and swaps find."""
+    coef = np.zeros(gram.n_features)
+    columns, values = Subsets(centred=False).best(gram, size)
+    coef[columns] = values
+    return coef
 
 
 def _oracle(gram: Gram, truth: Floats) -> Floats:

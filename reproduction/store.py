@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reproduction.cells import Cell
 from reproduction.run_cell import Result
-from thresher import __version__
+from reproduction.source import source_digest
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Store:
     """A directory with a file for each finished cell, by the digest of its settings.
 
     A file is written under another name and renamed, so a killed process leaves no incomplete file, and processes can
-    share a directory. A file that cannot be read, or that another version of the package wrote, is ignored.
+    share a directory. A file that cannot be read, or that other code computed, is ignored.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -36,7 +36,7 @@ class Store:
         """The saved results of a cell, or None."""
         try:
             saved = json.loads(self._path(cell).read_text(encoding="utf-8"))
-            if saved["version"] != __version__:
+            if saved["source"] != _source(cell):
                 return None
             results = [
                 Result(cell.name, cell.seed, str(method), int(t), float(mse)) for method, t, mse in saved["results"]
@@ -54,7 +54,7 @@ class Store:
         path = self._path(finished.cell)
         content = {
             "cell": finished.cell.key,
-            "version": __version__,
+            "source": _source(finished.cell),
             "began": finished.began,
             "ended": finished.ended,
             "machine": finished.machine,
@@ -70,3 +70,8 @@ class Store:
 
     def _path(self, cell: Cell) -> Path:
         return self._directory / f"{cell.digest}.json"
+
+
+def _source(cell: Cell) -> str:
+    """The code that computes the methods of a cell."""
+    return source_digest(method.kind for method in cell.methods)

@@ -253,7 +253,7 @@ def test_a_newer_format_is_refused(tmp_path):
 
 def test_functions_are_refused_before_anything_is_written(tmp_path):
     model = OnlineHardThresholding(2, step_size=lambda t, k: 0.1).partial_fit(X, Y)
-    with pytest.raises(TypeError, match="not as functions"):
+    with pytest.raises(TypeError, match="files hold data, not code"):
         save(model, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 

@@ -243,6 +243,25 @@ def test_the_paper_settings_of_ours_are_algorithm_one_line_by_line():
     np.testing.assert_allclose(learner.coef, plain.coef, rtol=1e-9, atol=1e-12)
 
 
+def test_algorithm_one_is_tuned_over_steps_of_every_length_and_over_their_number(data):
+    settings = next(one for one in ours.METHODS if one.name.endswith("tuned")).settings()
+    assert {setting["eta"] for setting in settings} == {0.001, 0.01, 0.1, 0.3, "auto"}
+    assert {setting["n_steps"] for setting in settings} == {1, 5, 20}
+    X, y = data
+    for setting in ({"s": 3, "eta": 0.1, "n_steps": 5}, {"s": 3, "eta": "auto", "n_steps": 1}):
+        learner = ours.Streamed(ours.tuned(True, **setting))
+        learner.learn(X, y)
+        learner.estimate()
+        assert {3, 8} <= set(np.flatnonzero(learner.coef))
+        assert len(np.flatnonzero(learner.coef)) == 3
+
+
+def test_certified_steps_have_no_place_on_the_scale_of_a_grid():
+    tried = [{"eta": eta, "s": 10} for eta in (0.1, 0.3, "auto")]
+    assert [one["eta"] for one in grids.beyond(tried, {"eta": 0.3, "s": 10})] == [0.9]
+    assert list(grids.beyond(tried, {"eta": "auto", "s": 10})) == []
+
+
 def test_baselines_of_an_earlier_report_are_taken_only_with_the_same_setting(tmp_path):
     head = "problem,method,estimates,rows,runs,squared_error,setting,note,grows,measured\n"
     lines = [

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +16,17 @@ import pytest
 
 from oracles import algorithm_1, last, matrix_algorithm_1
 from reproduction import __main__ as command
-from reproduction import parallel, store
+from reproduction import parallel, source, store
 from reproduction.cells import Cell, Method
 from reproduction.drawing import as_svg
 from reproduction.experiments import ITEMS, figure_strong, figure_weak_s, figure_weak_t0, table_lowrank, table_sparse
-from reproduction.item import Line, Panel, Results
+from reproduction.item import Case, Line, Panel, Results, partly, together
 from reproduction.parallel import FailedCellsError, run_cells
 from reproduction.profiles import FULL, QUICK
 from reproduction.report import report, show, wall
 from reproduction.reproduce import reproduce
-from reproduction.run_cell import Result, run_cell, run_together
+from reproduction.run_cell import Result, _drawn, run_cell, run_together
+from reproduction.source import source_digest
 from reproduction.store import Finished
 from reproduction.trends import converges, is_inverse, is_inverse_or_faster, ratio, slope
 from thresher import OnlineHardThresholding
@@ -129,8 +131,16 @@ def as_claimed(cell, method, t):
     """Errors for which every claim holds."""
     strong, table = "strong" in cell.name, cell.name == "table-sparse"
     error = 1.0 / t
+    if method.kind == "l1":
+        return 10.0 if method.measure == "cone" else 10.0 / t
     if method.kind == "os_lasso":
-        return 0.5 / t if strong else 30.0 / method.t0
+        return 1.2 / t if strong else 30.0 / method.t0
+    if method.kind == "oht" and method.t0 == 100 and (table or cell.design["matrix"]):
+        full = cell.design["n_features"] == 1000 if table else cell.design["shape"] == (50, 50)
+        if full:  # as printed, and a little different from seed to seed
+            printed, sizes = (table_sparse, table_sparse.SIZES) if table else (table_lowrank, table_lowrank.ranks(FULL))
+            number = printed.PRINTED[f"OHT K={method.n_steps}"][sizes.index(method.size)]
+            return number * (10_100 / t) * (1.0 + 0.001 * cell.seed)
     if cell.design["matrix"] and method.size:
         return method.size / t if method.size >= cell.design["rank"] else 5.0
     if method.kind == "oht" and method.n_steps == 1:
@@ -146,6 +156,7 @@ def all_the_same(cell, method, t):
 def upside_down(cell, method, t):
     """Errors that depend on what they should not depend on."""
     error = (1.0 + method.t0 + 1000.0 * (method.size == 20)) * (3.0 if method.n_steps == 20 else 1.0)
+    error *= 0.01 if method.kind == "offline" else 1.0
     return error * (10.0 if method.kind == "os_lasso" or (method.size > 30 and method.n_steps == 1) else 1.0)
 
 
@@ -190,8 +201,8 @@ def test_figure_of_projection_sparsities_says_up_to_which_s_more_steps_help():
         return 2.0 if method.n_steps == 1 and method.size <= 20 else 1.0
 
     claim = figure_weak_s.claims(made_up(figure_weak_s.cells(QUICK), error), QUICK)[0]
-    assert claim.verdict == "holds with a change"
-    assert "for s up to 20" in claim.evidence
+    assert claim.verdict == "holds with a change"  # two of three sizes
+    assert "2 (s = 20), 1 (s = 30)" in claim.evidence
 
 
 @pytest.mark.parametrize(("n_good", "verdict"), [(10, "holds"), (7, "holds with a change"), (5, "does not hold")])
@@ -202,7 +213,127 @@ def test_strong_signals_are_judged_seed_by_seed(n_good, verdict):
         return 10.0**-cell.seed * (5.0 if method.kind == "os_lasso" and cell.seed >= n_good else 1.0)
 
     claims = figure_strong.claims(made_up(figure_strong.cells(FULL), error), FULL)
-    assert [claim.verdict for claim in claims][::2] == [verdict] * 2
+    assert claims[0].verdict == verdict
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.4, "holds"), (0.7, "holds"), (0.5, "does not hold")])
+def test_comparable_is_neither_worse_nor_better(factor, verdict):
+    def error(cell, method, t):
+        return factor if method.kind == "os_lasso" else 1.0
+
+    assert figure_strong.claims(made_up(figure_strong.cells(QUICK), error), QUICK)[0].verdict == verdict
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(-1.0, "holds"), (-1.2, "holds"), (-2.0, "does not hold")])
+def test_a_slope_of_minus_two_is_not_about_minus_one(power, verdict):
+    def error(cell, method, t):
+        return float(t) ** power
+
+    item = ITEMS["figure-lowrank-r5"]
+    assert item.claims(made_up(item.cells(QUICK), error), QUICK)[1].verdict == verdict
+
+
+def test_a_change_takes_most_of_the_grid():
+    assert [partly(n, 10) for n in (9, 7, 6, 0)] == ["holds", "holds with a change", "does not hold", "does not hold"]
+    assert partly(2, 3) == "holds with a change"
+    good, bad, changed = Case("holds", "a."), Case("does not hold", "b."), Case("holds with a change", "c.")
+    for cases, verdict in [
+        ((good, good), "holds"),
+        ((good, bad), "does not hold"),
+        ((good, good, bad), "holds with a change"),
+        ((good, changed), "holds with a change"),
+        ((bad, good, bad), "does not hold"),
+    ]:
+        named = {str(i): case for i, case in enumerate(cases)}
+        claim = together("text", named, "rule")
+        assert claim.verdict == verdict
+        assert all(f"{i}: {case.evidence}" in claim.evidence for i, case in named.items())
+    reading = {"as tabulated": good, "as stated": bad}
+    assert together("text", reading, "rule", first_decides=True).verdict == "holds with a change"
+    assert "The change: not for as stated." in together("text", reading, "rule", first_decides=True).evidence
+    turned = {"as tabulated": bad, "as stated": good}
+    assert together("text", turned, "rule", first_decides=True).verdict == "does not hold"
+
+
+def test_a_statement_of_the_paper_is_judged_once():
+    texts = [
+        claim.text for name in ITEMS for claim in ITEMS[name].claims(made_up(ITEMS[name].cells(FULL), as_claimed), FULL)
+    ]
+    # Those about convergence and slopes of ranks belong to two figures each, and printed numbers to two tables.
+    repeated = {text for text in texts if texts.count(text) > 1}
+    assert len(texts) - len(set(texts)) == len(repeated) == 3
+
+
+def test_every_heading_names_the_figure_table_or_section():
+    for item in ITEMS.values():
+        assert re.match(r"(Figure S?\d|Table \d|Section \d|Abstract)", item.title), item.title
+
+
+def test_code_counts_and_what_is_said_about_it_does_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "ROOT", tmp_path)
+    monkeypatch.setattr(source, "COMMON", ("a.py",))
+    monkeypatch.setattr(source, "OF_KIND", {"other": ("more",)})
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "b.pyx").write_text("x = 1")
+    digests = []
+    for text in (
+        '"""Doc."""\ndef f():\n    """Doc."""\n    return 1',
+        "def f():\n    return 1  # why",
+        "def f():\n    return 2",
+    ):
+        (tmp_path / "a.py").write_text(text)
+        source._digest.cache_clear()
+        digests.append((source_digest(["oht"]), source_digest(["oht", "other"])))
+    assert digests[0] == digests[1]
+    assert len({one for pair in digests for one in pair}) == 4
+    source._digest.cache_clear()
+
+
+def test_steps_on_the_penalised_problem_and_the_best_subset():
+    at = (40, 90)
+    methods = (
+        Method("s", "l1", at, 30, 0, 2, 0.1, "subgradient"),
+        Method("p", "l1", at, 30, 0, 2, 0.1, "proximal"),
+        Method("c", "l1", at, 30, 0, 2, 0.1, "proximal", "cone"),
+        Method("a", "oht", at, 30, 3, 2, 0.1),
+        Method("o", "offline", at, 0, 2),
+    )
+    design = SPARSE | {"n_features": 6, "n_active": 2}
+    cell = Cell("l1", design, 0, methods)
+    found = errors(cell)
+    stream = SparseLinearStream(6, 2, 0.5, 1.0, seed=cell.data_seed)
+    truth = stream.coef
+    X, y = drawn(stream, 90)
+    for name in "sp":
+        theta = np.zeros(6)
+        for n in range(31, 91):
+            penalty = 2.0 * np.sqrt(2.0 * np.log(12.0) / n)
+            for _ in range(2):
+                gradient = X[:n].T @ (X[:n] @ theta - y[:n]) / n
+                if name == "s":
+                    theta = theta - 0.1 * gradient - 0.1 * penalty * np.sign(theta)
+                else:
+                    moved = theta - 0.1 * gradient
+                    theta = np.sign(moved) * np.clip(np.abs(moved) - 0.1 * penalty, 0.0, None)
+            if n in at:
+                assert found[name, n] == pytest.approx(((theta - truth) ** 2).sum(), rel=1e-9)
+                if name == "p":
+                    error = np.abs(theta - truth)
+                    assert found["c", n] == pytest.approx(error[2:].sum() / error[:2].sum(), rel=1e-9)
+    assert found["a", 90] == pytest.approx(((last(algorithm_1(X, y, 3, 2, 0.1, 30)) - truth) ** 2).sum(), rel=1e-6)
+    residual = {S: np.linalg.lstsq(X[:, S], y, rcond=None)[1][0] for S in combinations(range(6), 2)}
+    best = list(min(residual, key=residual.get))
+    theta = np.zeros(6)
+    theta[best] = np.linalg.lstsq(X[:, best], y, rcond=None)[0]
+    assert found["o", 90] == pytest.approx(((theta - truth) ** 2).sum(), rel=1e-9)
+
+
+def test_a_truth_may_be_asked_for_with_exactly_so_many_entries():
+    design = SPARSE | {"n_active": 30, "threshold": 1.5, "exactly": 7}
+    cell = Cell("exact", design, 0, (Method("o", "oracle", (60,)),))
+    assert errors(cell) == errors(cell)
+    parameters = {name: value for name, value in design.items() if name != "matrix"}
+    assert np.count_nonzero(_drawn(SparseLinearStream, parameters, 5).coef) == 7
 
 
 PRINTED_SPARSE = """
@@ -276,12 +407,12 @@ def test_a_cell_is_saved_and_not_run_again(tmp_path, monkeypatch):
     assert [one.results for one in again] == [one.results for one in first] == [run_cell(cell) for cell in cells]
     with pytest.raises(FailedCellsError):
         run_cells(tiny_cells(4), tmp_path, n_jobs=1)
-    monkeypatch.setattr(store, "__version__", "another")
+    monkeypatch.setattr(store, "source_digest", lambda kinds: "another")
     with pytest.raises(FailedCellsError):
         run_cells(cells, tmp_path, n_jobs=1)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": "0.1.0", "results": []}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"source": "0123", "results": []}'])
 def test_a_file_that_cannot_be_read_is_computed_again(tmp_path, content):
     (cell,) = tiny_cells(1)
     (tmp_path / f"{cell.digest}.json").write_text(content)
@@ -373,7 +504,7 @@ def test_report_is_complete_and_needs_no_other_file(tmp_path):
     assert path == tmp_path / "report-selected.html"
     page = path.read_text()
     assert "quick profile" in page
-    assert page.count("<img ") == sum(len(one.panels) for one in shown) == 4
+    assert page.count("<img ") == sum(len(one.panels) for one in shown) == 6
     assert "http" not in re.sub(r"base64,[^\"]*", "", page)
     for one in shown:
         assert all(html.escape(claim.text) in page for claim in one.claims)

@@ -12,7 +12,7 @@ ALL = 10_000
 def beyond(tried, best):
     """Settings next to the best one, where it lies at an end of what was tried."""
     for name in sorted(set(best) & set(SCALES)):
-        values = sorted({setting[name] for setting in tried if setting[name] != ALL})
+        values = sorted({setting[name] for setting in tried if setting[name] not in (ALL, "auto")})
         if len(values) < 2 or best[name] not in (values[0], values[-1]):
             continue
         last, before = (values[0], values[1]) if best[name] == values[0] else (values[-1], values[-2])

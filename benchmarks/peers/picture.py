@@ -12,6 +12,7 @@ SHORT = {
     "thresher, row by row": "row by row",
     "thresher, cv": "cv",
     "thresher, Algorithm 1": "Algorithm 1",
+    "thresher, Algorithm 1, tuned": "Algorithm 1, tuned",
     "lasso on a Gram": "lasso",
     "lasso on a Gram + refit": "lasso + refit",
     "OMP on a Gram": "OMP",

@@ -77,13 +77,21 @@ def tuned_on(problem, method):
     return problem.name if method.takes_steps else problem.tuned_on
 
 
+def known(scores, name, method):
+    """The scores of a method on a problem."""
+    found = scores.get(name, {}).get(method.name)
+    if not found:
+        raise SystemExit(f"{method.name!r} is not tuned on {name!r}; run: python benchmarks/peers tune")
+    return found
+
+
 def best(scores, problem, method):
     """The setting of a method for a problem."""
     if method.like:
         return best(scores, problem, problem.methods[method.like])
     if len(method.settings()) == 1:
         return method.settings()[0]
-    by_seed = scores[tuned_on(problem, method)][method.name]
+    by_seed = known(scores, tuned_on(problem, method), method)
     return json.loads(min(scored(by_seed), key=lambda key: sum(math.log(done[key]) for done in by_seed.values())))
 
 
@@ -124,5 +132,5 @@ def best_on(scores, name, method):
         return best_on(scores, name, METHODS[method.like])
     if len(method.settings(real=True)) == 1:
         return method.settings(real=True)[0]
-    done = scores[name][method.name]
+    done = known(scores, name, method)
     return json.loads(max(done, key=done.__getitem__))

@@ -1,6 +1,8 @@
-"""The paper's figures and tables, in its order, and one of our own."""
+"""The paper's figures and tables, in its order, and what its other sections say."""
 
 from reproduction.experiments import (
+    abstract,
+    figure_cone,
     figure_free_initial,
     figure_lowrank_free_initial,
     figure_strong,
@@ -17,6 +19,7 @@ from reproduction.item import Item
 ITEMS: dict[str, Item] = {
     item.name: item
     for item in (
+        figure_cone.ITEM,
         figure_weak_t0.ITEM,
         figure_weak_s.ITEM,
         figure_free_initial.ITEM,
@@ -27,5 +30,6 @@ ITEMS: dict[str, Item] = {
         *figures_weak_designs.ITEMS,
         figure_strong.ITEM,
         rates.ITEM,
+        abstract.ITEM,
     )
 }

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from reproduction.cells import Cell, Method
 from reproduction.experiments.against_rounds import LABELS, SIZE
-from reproduction.item import Claim, Item, Line, Panel, Results, verdict
+from reproduction.item import Case, Claim, Item, Line, Panel, Results, together, verdict
 from reproduction.profiles import REFERENCES, STEPS, Profile
 from reproduction.trends import listed
 
@@ -47,47 +47,44 @@ def panels(results: Results, profile: Profile) -> list[Panel]:
 
 def claims(results: Results, profile: Profile) -> list[Claim]:
     """OS_LASSO depends on the batch, Algorithm 1 does not."""
-    found = []
     sizes = np.array(profile.batches)
+    few = sizes <= SMALL
+    sensitive, superior, robust = {}, {}, {}
     for panel in panels(results, profile):
         medians = {label: line.medians for label, line in panel.lines.items()}
-        drops = {K: _typical(medians[f"OS_LASSO K={K}"], sizes <= SMALL, sizes >= LARGE) for K in (1, 20)}
+        drops = {K: _typical(medians[f"OS_LASSO K={K}"], few, sizes >= LARGE) for K in (1, 20)}
         first, last = medians["OS_LASSO K=20"][[0, -1]]
-        found.append(
-            Claim(
-                f"{panel.title}: OS_LASSO is sensitive to the batch. With up to {SMALL} rows it ends far from the "
-                "truth, with larger batches closer.",
-                verdict(min(drops.values()) > 2.0),
-                f"Its error with batches up to {SMALL} over that with batches from {LARGE} on (geometric means over "
-                f"t0): {listed(drops)}. K = 20 goes from {first:.3g} at t0 = {sizes[0]} to {last:.3g} at "
-                f"t0 = {sizes[-1]}.",
-                "both ratios above 2",
-            )
+        sensitive[panel.title] = Case(
+            verdict(min(drops.values()) > 2.0),
+            f"{listed(drops)}; K = 20 goes from {first:.3g} at t0 = {sizes[0]} to {last:.3g} at t0 = {sizes[-1]}.",
         )
-        few = sizes <= SMALL
         best = np.min([medians[f"OS_LASSO K={K}"] for K in (1, 20)], axis=0)[few]
         worst = np.max([medians[f"OHT K={K}"] for K in STEPS], axis=0)[few]
-        found.append(
-            Claim(
-                f"{panel.title}: Algorithm 1 is superior to OS_LASSO, in particular with small batches.",
-                verdict(bool((best > 2.0 * worst).all())),
-                f"Error of the better OS_LASSO over that of the worst K of Algorithm 1, batches up to {SMALL}: "
-                f"{(best / worst).min():.3g} to {(best / worst).max():.3g}.",
-                "all ratios above 2",
-            )
+        superior[panel.title] = Case(
+            verdict(bool((best > 2.0 * worst).all())), f"{(best / worst).min():.3g} to {(best / worst).max():.3g}."
         )
         # A larger batch is also more rows, and errors fall like one over them.
         per_row = {K: medians[f"OHT K={K}"] * (sizes + profile.n_rounds) for K in STEPS}
         spread = {K: float(errors.max() / errors.min()) for K, errors in per_row.items()}
-        found.append(
-            Claim(
-                f"{panel.title}: Algorithm 1 is robust to the size of the batch.",
-                verdict(max(spread.values()) < 1.5),
-                f"Largest over smallest of error times rows, over all t0: {listed(spread)}.",
-                "all below 1.5",
-            )
-        )
-    return found
+        robust[panel.title] = Case(verdict(max(spread.values()) < 1.5), f"{listed(spread)}.")
+    return [
+        together(
+            f"OS_LASSO is sensitive to the batch. With up to {SMALL} rows it ends far from the truth, with larger "
+            "batches closer.",
+            sensitive,
+            f"its error with batches up to {SMALL} over that with batches from {LARGE} on, geometric means, is above 2",
+        ),
+        together(
+            "Algorithm 1 is superior to OS_LASSO, in particular with small batches.",
+            superior,
+            f"error of the better OS_LASSO over that of the worst K of Algorithm 1 above 2 for all t0 up to {SMALL}",
+        ),
+        together(
+            "Algorithm 1 is robust to the size of the batch: its error is comparable for all t0.",
+            robust,
+            "largest over smallest of error times rows, over all t0, below 1.5 for every K",
+        ),
+    ]
 
 
 def _typical(errors: NDArray[np.float64], low: NDArray[np.bool_], high: NDArray[np.bool_]) -> float:
@@ -96,7 +93,7 @@ def _typical(errors: NDArray[np.float64], low: NDArray[np.bool_], high: NDArray[
 
 ITEM = Item(
     "figure-weak-t0",
-    "Error against the size of the initial batch",
+    "Figure 2: error against the size of the initial batch",
     "A batch of t0 rows, then T rounds of one row each; weak signals, s = 50. OS_LASSO takes its support from a lasso "
     "on the batch and never changes it.",
     cells,

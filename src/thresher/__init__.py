@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from thresher._version import __version__
 
 if TYPE_CHECKING:
+    from thresher.estimators.constrained_regressor import ConstrainedRegressor
     from thresher.estimators.low_rank_regressor import LowRankRegressor
     from thresher.estimators.matrix_completer import MatrixCompleter
     from thresher.estimators.online_hard_thresholding import OnlineHardThresholding
@@ -28,6 +29,7 @@ _HOMES = {
     "Ebic": "thresher.selection.ebic",
     "NoiseEdge": "thresher.selection.noise_edge",
     "Entries": "thresher.summaries.entries",
+    "ConstrainedRegressor": "thresher.estimators.constrained_regressor",
     "CrossValidation": "thresher.selection.cross_validation",
     "Gram": "thresher.summaries.gram",
     "Groups": "thresher.sparsity.groups",
@@ -43,6 +45,7 @@ _HOMES = {
 
 __all__ = [
     "Cardinality",
+    "ConstrainedRegressor",
     "CrossValidation",
     "Ebic",
     "Entries",

@@ -12,14 +12,14 @@ from thresher._utils.arrays import Floats
 from thresher._utils.threads import one_blas_thread
 from thresher.baselines._baseline import StreamingBaseline
 from thresher.baselines._single_rows import RowTotals
-from thresher.estimators._matrix_rows import MatrixRows
+from thresher.estimators._matrix_rows import LowRankRows
 from thresher.io.schema import Array, Count, Is, Schema, Tuple
 
 # The step is halved after this many passes over as many samples as there are entries.
 DECAY = 2.0
 
 
-class NuclearProximal(MatrixRows, StreamingBaseline):
+class NuclearProximal(LowRankRows, StreamingBaseline):
     r"""A coefficient matrix with small singular values, by a proximal gradient step for every sample.
 
     Where :math:`\min_\Theta \, \frac12 \mathbb{E} (\langle X, \Theta \rangle - y)^2 + \lambda \|\Theta\|_*` penalises

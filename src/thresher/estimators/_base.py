@@ -37,16 +37,16 @@ def _reader(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
 class _Unchanged:
     """A block that restores the attributes of an object if it fails; entered for every row, so no generator."""
 
-    __slots__ = ("_before", "_value")
+    __slots__ = ("_before", "_failures", "_value")
 
-    def __init__(self, value: Any) -> None:
-        self._value = value
+    def __init__(self, value: Any, failures: type[BaseException]) -> None:
+        self._value, self._failures = value, failures
 
     def __enter__(self) -> None:
         self._before = self._value.__dict__.copy()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is not None:
+        if kind is not None and issubclass(kind, self._failures):
             self._value.__dict__ = self._before  # at once, for another thread may be reading
 
 
@@ -60,12 +60,12 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
     # What is found out again when it is needed is not saved.
     _transient: ClassVar[tuple[str, ...]] = ("_checked_parameters", "_adopted", LOCK)
 
-    def _unchanged_by_failure(self) -> "_Unchanged":
-        """A block that leaves the model exactly as it was if it fails.
+    def _unchanged_by_failure(self, failures: type[BaseException] = BaseException) -> "_Unchanged":
+        """A block that leaves the model exactly as it was if it fails in one of these ways.
 
         Attributes are restored, not what they refer to: the block replaces what it changes or does not touch it.
         """
-        return _Unchanged(self)
+        return _Unchanged(self, failures)
 
     def _check_parameters(self) -> None:
         """Validate the parameters, unless they are the very objects that were validated before."""

@@ -16,7 +16,7 @@ from thresher.summaries.gram import Gram
 
 
 class MatrixRows(RegressorMixin):  # type: ignore[misc]
-    """A linear model of matrices X with coefficients `coef_` of shape (d1, d2), of rank `rank_`, and an `intercept_`.
+    """A linear model of matrices X with coefficients `coef_` of shape (d1, d2) and an `intercept_`.
 
     Samples come as an array of shape (n, d1, d2), or as rows of d1 d2 numbers if the parameter `shape` says how to
     read them. Inside, they are rows.
@@ -25,17 +25,7 @@ class MatrixRows(RegressorMixin):  # type: ignore[misc]
     shape: tuple[int, int] | None
     coef_: Floats
     intercept_: float
-    rank_: int
-    _shape: tuple[int, int]
-
-    @property
-    def factors_(self) -> tuple[Floats, Floats, Floats]:
-        """U, singular values and V' of the coefficients; the largest entry of each column of U is positive."""
-        check_is_fitted(self, "coef_")
-        with lock_of(self):
-            coef, rank = self.coef_, self.rank_  # of the same moment
-        u, s, vt = Rank(max(rank, 1)).factors(coef)
-        return u[:, :rank], s[:rank], vt[:rank]
+    _shape: Any
 
     def predict(self, X: Any) -> Floats:
         """Predicted responses.
@@ -105,3 +95,16 @@ class MatrixRows(RegressorMixin):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.input_tags.three_d_array = True
         return tags
+
+
+class LowRankRows(MatrixRows):
+    """The same with coefficients of rank `rank_`."""
+
+    rank_: int
+
+    @property
+    def factors_(self) -> tuple[Floats, Floats, Floats]:
+        """U, singular values and V' of the coefficients; the largest entry of each column of U is positive."""
+        check_is_fitted(self, "coef_")
+        u, s, vt = Rank(max(self.rank_, 1)).factors(self.coef_)
+        return u[:, : self.rank_], s[: self.rank_], vt[: self.rank_]

@@ -4,8 +4,11 @@ from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats
@@ -14,7 +17,7 @@ from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import Streaming, StreamingRows
 from thresher.io.schema import Count, Flag, Is, Maybe, Number, part
 from thresher.online.samples import Samples
-from thresher.online.step_size import StepSize, step_table
+from thresher.online.step_size import StepCount, StepSize, step_table
 from thresher.selection.criteria import Selection
 from thresher.selection.history import Record
 from thresher.selection.selecting import SelectingRounds
@@ -28,10 +31,11 @@ class OnlineEstimator(Streaming):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "n_steps": [Interval(Integral, 1, None, closed="left"), callable],
         "step_size": [Interval(Real, 0, None, closed="neither"), callable, StrOptions({"auto"})],
         "n_warmup": [Interval(Integral, 0, None, closed="left")],
         "round_size": [Interval(Integral, 1, None, closed="left")],
+        "start": ["array-like", HasMethods("fit"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -46,10 +50,11 @@ class OnlineEstimator(Streaming):
         selection_=Maybe(Is(Selection, shared=True)),
         _warned=Flag(),
     )
-    n_steps: int
+    n_steps: StepCount
     step_size: StepSize
     n_warmup: int
     round_size: int | None
+    start: ArrayLike | BaseEstimator | None
     tol: float
     max_iter: int
     _rounds: SelectingRounds
@@ -90,6 +95,10 @@ class OnlineEstimator(Streaming):
     def _publish_estimate(self) -> None:
         """Copy the estimate of the rounds into the fitted attributes."""
 
+    @abstractmethod
+    def _coef_shape(self) -> tuple[int, ...]:
+        """The shape of the coefficients, known once there is a summary."""
+
     def _safe_step(self) -> float | None:
         """A step that never raises the loss, or None if it is not known."""
         return None
@@ -112,7 +121,29 @@ class OnlineEstimator(Streaming):
         self._warned = False
         self.__dict__.pop("_warned_of", None)
         self._solved = self._problem()
+        start = self._checked_start()
         self._rounds = self._new_rounds()
+        if start is not None:
+            self._rounds.start_near(start)
+
+    def _checked_start(self) -> Floats | None:
+        """Theta_0, or None for zero."""
+        if self.start is None:
+            return None
+        given: Any = self.start
+        if hasattr(given, "fit"):
+            if not hasattr(given, "coef_"):
+                raise ValueError(
+                    f"start is a {type(given).__name__} without coef_. Fit it first, or pass its coefficients as an "
+                    "array: scikit-learn's clone gives a model that is not fitted."
+                )
+            given = given.coef_
+        start, shape = np.array(given, np.float64), self._coef_shape()
+        if start.shape != shape:
+            raise ValueError(f"start has shape {start.shape}; the coefficients have shape {shape}.")
+        if not np.isfinite(start).all():
+            raise ValueError("start has entries that are not finite; give numbers.")
+        return start
 
     def _settle(self, samples: Samples | None = None) -> Self:
         """Rounds on the summary until it settles."""

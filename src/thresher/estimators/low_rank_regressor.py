@@ -3,21 +3,23 @@
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from thresher._utils.memory import require_bytes
-from thresher.estimators._matrix_rows import MatrixRows
+from thresher.estimators._matrix_rows import LowRankRows
 from thresher.estimators._online import OnlineRows
 from thresher.estimators._ranked import RankedRounds
 from thresher.io.schema import Array, Count, Flag, Is, Labels, Maybe, Number, Of, Schema, Tuple
 from thresher.online.samples import Rows
-from thresher.online.step_size import StepSize
+from thresher.online.step_size import StepCount, StepSize
 from thresher.selection.criteria import Method
 from thresher.selection.selecting import SelectingRounds
 from thresher.selection.sensing_ranks import SensingRanks
 from thresher.summaries.gram import Gram
 
 
-class LowRankRegressor(MatrixRows, RankedRounds, OnlineRows):
+class LowRankRegressor(LowRankRows, RankedRounds, OnlineRows):
     r"""Regression on d1 x d2 matrices with a coefficient matrix of rank at most r, kept current while data stream in.
 
     After every sample it takes a few projected gradient steps towards
@@ -43,8 +45,8 @@ class LowRankRegressor(MatrixRows, RankedRounds, OnlineRows):
         more; or by cross-validation on the initial batch or in the early rounds, which keeps more summaries.
     shape : tuple of int, optional
         Shape (d1, d2) of the matrices, if they are given as rows of d1 d2 numbers.
-    n_steps : int, default=5
-        Projected steps per round, K.
+    n_steps : int or callable, default=5
+        Steps per round, K; or a callable that is called with the round t (from one) and returns K_t.
     step_size : float, callable or "auto", default="auto"
         Step size eta. ``"auto"`` finds, at each step, one for which the loss provably does not rise. A
         callable is called with the round t (from one) and the step k (from zero).
@@ -52,6 +54,9 @@ class LowRankRegressor(MatrixRows, RankedRounds, OnlineRows):
         Samples absorbed before the first round, t0.
     round_size : int, default=1
         Samples per round. Samples short of a full round wait for the next call, or for ``finish``.
+    start : array-like of shape (d1, d2) or a fitted model, optional
+        Theta_0: where the first round, or ``fit``, starts; of a model, its `coef_`. Zero by default. A start that is
+        not in the set is projected onto it.
     fit_intercept : bool, default=False
         Whether the model has an intercept: the best one for all samples so far, at every round.
     tol : float, default=1e-8
@@ -143,10 +148,11 @@ class LowRankRegressor(MatrixRows, RankedRounds, OnlineRows):
         *,
         selection: str | Method = "noise_edge",
         shape: tuple[int, int] | None = None,
-        n_steps: int = 5,
+        n_steps: StepCount = 5,
         step_size: StepSize = "auto",
         n_warmup: int = 0,
         round_size: int = 1,
+        start: ArrayLike | BaseEstimator | None = None,
         fit_intercept: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
@@ -158,6 +164,7 @@ class LowRankRegressor(MatrixRows, RankedRounds, OnlineRows):
         self.step_size = step_size
         self.n_warmup = n_warmup
         self.round_size = round_size
+        self.start = start
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -191,6 +198,10 @@ class LowRankRegressor(MatrixRows, RankedRounds, OnlineRows):
 
     def _new_rounds(self) -> SelectingRounds:
         return self._selecting(*self._solved[:2])
+
+    def _coef_shape(self) -> tuple[int, ...]:
+        shape: tuple[int, int] = self._shape
+        return shape
 
     def _publish_estimate(self) -> None:
         self.rank_ = self._rounds.size

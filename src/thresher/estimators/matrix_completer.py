@@ -4,7 +4,8 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +19,7 @@ from thresher.estimators._ranked import RankedRounds
 from thresher.estimators._validation import checked_shape
 from thresher.io.schema import Count, Dict, Flag, Is, Of, Schema, Text, Tuple
 from thresher.online.samples import Observations, Samples
-from thresher.online.step_size import StepSize
+from thresher.online.step_size import StepCount, StepSize
 from thresher.selection.completion_ranks import CompletionRanks
 from thresher.selection.criteria import Criterion, Method
 from thresher.selection.selecting import SelectingRounds
@@ -67,8 +68,8 @@ class MatrixCompleter(RankedRounds):
     shrink : bool, default=True
         Whether `coef_` and predictions use singular values reduced by the noise in them, which is estimated from the
         residuals; see Notes. The steps never use them.
-    n_steps : int, default=5
-        Projected steps per round, K.
+    n_steps : int or callable, default=5
+        Steps per round, K; or a callable that is called with the round t (from one) and returns K_t.
     step_size : float, callable or "auto", default="auto"
         Step size eta. ``"auto"`` finds, at each step, one for which the loss provably does not rise. A
         callable is called with the round t (from one) and the step k (from zero).
@@ -77,6 +78,9 @@ class MatrixCompleter(RankedRounds):
     round_size : int, optional
         Observations per round. By default one for every 500 cells, at most 2 (d1 + d2). Observations short
         of a full round wait for the next call, or for ``finish``.
+    start : array-like of shape (d1, d2) or a fitted model, optional
+        Theta_0: where the first round, or ``fit``, starts; of a model, its `coef_`. Zero by default. A start that is
+        not in the set is projected onto it. This needs `shape`.
     tol : float, default=1e-6
         ``fit`` stops when a round moves the estimate less than this, relatively.
     max_iter : int, default=1000
@@ -165,10 +169,11 @@ class MatrixCompleter(RankedRounds):
         shape: tuple[int, int] | None = None,
         offsets: bool = False,
         shrink: bool = True,
-        n_steps: int = 5,
+        n_steps: StepCount = 5,
         step_size: StepSize = "auto",
         n_warmup: int = 0,
         round_size: int | None = None,
+        start: ArrayLike | BaseEstimator | None = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
     ) -> None:
@@ -181,6 +186,7 @@ class MatrixCompleter(RankedRounds):
         self.step_size = step_size
         self.n_warmup = n_warmup
         self.round_size = round_size
+        self.start = start
         self.tol = tol
         self.max_iter = max_iter
 
@@ -280,6 +286,11 @@ class MatrixCompleter(RankedRounds):
 
     def _new_rounds(self) -> SelectingRounds:
         return self._selecting(*self._solved[:2])
+
+    def _coef_shape(self) -> tuple[int, ...]:
+        if self.shape is None:
+            raise ValueError("start needs the shape of the matrix; set shape=(d1, d2).")
+        return self.summary_.shape
 
     def _publish_estimate(self) -> None:
         # The rest of the fitted attributes are computed when asked for: that takes as long as many observations.

@@ -1,26 +1,23 @@
 """Algorithm 1 of the paper for sparse vectors, as a scikit-learn estimator."""
 
-from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from thresher.estimators._linear import SummaryLinear
 from thresher.estimators._online import OnlineRows
-from thresher.io.schema import Array, Count, Flag, Is, Number, Schema, Text, described
-from thresher.online.dense import DenseRounds
+from thresher.io.schema import Anything, Array, Count, Flag, Is, Number, Schema, Text, described
 from thresher.online.prequential import Prequential
-from thresher.online.sparse import RULES, SparseRounds
-from thresher.online.step_size import StepSize, safe_step
+from thresher.online.sparse import RULES
+from thresher.online.step_size import StepCount, StepSize, safe_step
 from thresher.selection.cross_validation import CrossValidation
-from thresher.selection.family import RoundsFamily
 from thresher.selection.selecting import SelectingRounds
-from thresher.selection.subset_family import SubsetFamily
+from thresher.selection.thresholded_family import AlgorithmFamily, ThresholdedFamily, Thresholding
 from thresher.sparsity.groups import Groups
-from thresher.summaries.gram import Gram
 
 
 @described(
@@ -29,6 +26,7 @@ from thresher.summaries.gram import Gram
     standardized=Flag(),
     groups=Is(Groups, shared=True) | None,
     rule=Text(*RULES),
+    algorithm=Anything(),  # parameters, which are checked as such
 )
 class _Problem(NamedTuple):
     """What makes other rounds necessary when it changes."""
@@ -38,38 +36,7 @@ class _Problem(NamedTuple):
     standardized: bool
     groups: Groups | None
     rule: str
-
-
-@dataclass(frozen=True)
-class ThresholdedFamily(SubsetFamily, RoundsFamily):
-    """Linear models that hard thresholding estimates, by their number of features or groups."""
-
-    _schema = Schema(standardized=Flag(), rule=Text(*RULES))
-    standardized: bool = False
-    rule: str = "hard"
-
-    def new_rounds(self, summary: Gram, size: int) -> Any:
-        """Rounds that keep `size` features, or groups."""
-        if self.groups is None or size == 0:
-            return SparseRounds(summary, size, self.centred, self.standardized, rule=self.rule)
-        return DenseRounds(summary, self.groups.keeping(size), self.centred, self.standardized)
-
-    def fits(self, rounds: Any, size: int) -> bool:
-        """Whether these are rounds that keep so many features, or groups."""
-        if (rounds.centred, rounds.standardized) != (self.centred, self.standardized):
-            return False
-        if self.groups is None or size == 0:
-            return type(rounds) is SparseRounds and (rounds.sparsity, rounds.rule) == (size, self.rule)
-        return (
-            type(rounds) is DenseRounds
-            and isinstance(rounds.sparsity, Groups)
-            and rounds.sparsity.s == size
-            and np.array_equal(rounds.sparsity.index, self.groups.index)
-        )
-
-    def largest(self, summary: Gram) -> int:
-        """The largest size that there is."""
-        return self.n_units(summary)
+    algorithm: tuple[Any, ...] | None  # steps and limits of Algorithm 1, where it is what is cross-validated
 
 
 class OnlineHardThresholding(OnlineRows, SummaryLinear):
@@ -90,11 +57,11 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
     paper                           parameter         meaning
     ==============================  ================  ===================================================
     :math:`s`                       `sparsity`        features that are kept
-    :math:`K`                       `n_steps`         steps per round
+    :math:`K`                       `n_steps`         steps per round: a number, or a callable t -> K_t
     :math:`\eta_{t,k}`              `step_size`       a number, a callable (t, k) -> eta, or "auto"
     :math:`t_0`                     `n_warmup`        rows of the initial batch, before the first round
     rows per round (1)              `round_size`      rows between rounds
-    :math:`\Theta_0 = 0`                              where it starts
+    :math:`\Theta_0`                `start`           where it starts; zero by default
     :math:`\Theta_t`                `coef_`           the estimate after round t
     ==============================  ================  ===================================================
 
@@ -104,8 +71,12 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         The s of the paper; more than there are columns means all. With `groups` it counts groups. ``"auto"`` finds one
         as the paper proposes: by 5-fold cross-validation on the initial batch, or in the first 2000 rows if there is no
         batch. Then it stays. A hash of the values of a row decides which fold it belongs to.
-    n_steps : int, default=5
-        Steps per round, K.
+    selection : {"path", "algorithm"}, default="path"
+        What ``"auto"`` cross-validates: least squares on the best subset of every size, or Algorithm 1 itself with
+        these steps and this start, run on the other folds until it rests. The second tries every size up to 20 and
+        then some, and takes longer.
+    n_steps : int or callable, default=5
+        Steps per round, K; or a callable that is called with the round t (from one) and returns K_t.
     step_size : float, callable or "auto", default="auto"
         Step size eta. ``"auto"`` finds, at each step, one for which the loss provably does not rise. A
         callable is called with the round t (from one) and the step k (from zero).
@@ -113,6 +84,9 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         Rows absorbed before the first round, t0.
     round_size : int, default=1
         Rows per round. Rows short of a full round wait for the next call, or for ``finish``.
+    start : array-like of shape (n_features,) or a fitted model, optional
+        Theta_0: where the first round, or ``fit``, starts; of a model, its `coef_`. Zero by default. Of a start with
+        more than s entries, the s largest are kept. With `standardize`, columns that do not vary yet lose theirs.
     rule : {"hard", "pursuit", "reciprocal"}, default="hard"
         How the estimate moves. ``"hard"`` is the paper's step; ``"pursuit"`` adds least squares on the support after
         it; ``"reciprocal"`` shrinks what is just kept. Groups need ``"hard"``.
@@ -198,6 +172,7 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineRows._parameter_constraints,
         "sparsity": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "selection": [StrOptions({"path", "algorithm"})],
         "rule": [StrOptions(set(RULES))],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
@@ -209,10 +184,12 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         self,
         sparsity: int | str = "auto",
         *,
-        n_steps: int = 5,
+        selection: str = "path",
+        n_steps: StepCount = 5,
         step_size: StepSize = "auto",
         n_warmup: int = 0,
         round_size: int = 1,
+        start: ArrayLike | BaseEstimator | None = None,
         rule: str = "hard",
         fit_intercept: bool = False,
         standardize: bool = False,
@@ -222,10 +199,12 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         max_iter: int = 1000,
     ) -> None:
         self.sparsity = sparsity
+        self.selection = selection
         self.n_steps = n_steps
         self.step_size = step_size
         self.n_warmup = n_warmup
         self.round_size = round_size
+        self.start = start
         self.rule = rule
         self.fit_intercept = fit_intercept
         self.standardize = standardize
@@ -240,7 +219,15 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
             raise ValueError("groups need co-moments in float64; use dtype='float64'.")
         if groups is not None and self.rule != "hard":
             raise ValueError(f"groups move by hard thresholding, not by rule={self.rule!r}; use rule='hard'.")
-        return _Problem(self._given_size(groups), bool(self.fit_intercept), bool(self.standardize), groups, self.rule)
+        size = self._given_size(groups)
+        algorithm = None
+        if size is None and self.selection == "algorithm":
+            start = self._checked_start()
+            at = None if start is None else tuple(start.tolist())
+            steps = self.n_steps if callable(self.n_steps) else int(self.n_steps)
+            size_of_steps = float(self.step_size) if isinstance(self.step_size, Real) else self.step_size
+            algorithm = size_of_steps, steps, float(self.tol), int(self.max_iter), at
+        return _Problem(size, bool(self.fit_intercept), bool(self.standardize), groups, self.rule, algorithm)
 
     @property
     def _scored(self) -> Prequential:
@@ -253,9 +240,16 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         return ThresholdedFamily(problem.centred, problem.groups, problem.standardized, problem.rule)
 
     def _new_rounds(self) -> SelectingRounds:
-        size = self._solved.size
-        method = CrossValidation() if size is None else None
-        return SelectingRounds(self.summary_, self._family, size or 0, method, self.n_warmup)
+        problem = self._solved
+        method = CrossValidation() if problem.size is None else None
+        family: Thresholding = self._family
+        if problem.algorithm is not None:
+            what = problem.centred, problem.groups, problem.standardized, problem.rule
+            family = AlgorithmFamily(*what, *problem.algorithm)
+        return SelectingRounds(self.summary_, family, problem.size or 0, method, self.n_warmup)
+
+    def _coef_shape(self) -> tuple[int, ...]:
+        return (self.summary_.n_features,)
 
     def _publish_estimate(self) -> None:
         rounds = self._rounds.inner

@@ -206,8 +206,8 @@ class _Writer:
         name = f"{kind.__module__}:{kind.__qualname__}"
         if not CLASS.fullmatch(name) or _class(name) is not kind:
             raise TypeError(
-                f"A {kind.__module__}.{kind.__qualname__} cannot be saved. Give parameters as numbers, texts and "
-                "arrays, not as functions."
+                f"A {kind.__module__}.{kind.__qualname__} cannot be saved: files hold data, not code. Use pickle or "
+                "joblib, or set the parameter to a number or an array first and to this again after loading."
             )
         if isinstance(value, tuple):
             check(kind, dict(zip(kind._fields, value, strict=True)), value, _is_fine)

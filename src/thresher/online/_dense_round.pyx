@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 from thresher._utils.reductions cimport dot
 from thresher.online._dense_gradient cimport DenseGradient
 from thresher.online._step cimport Measure
-from thresher.online._step_grid cimport GROWTH, N_POWER, ROUNDING, SHRINK, STABLE, on_grid
+from thresher.online._step_grid cimport GROWTH, N_POWER, ROUNDING, SHRINK, STABLE, n_taken, on_grid
 from thresher.online._subspace cimport FEW_ITERATIONS, SLOW, Triplets, decompose, follow, keep_tangent, multiply_out
 from thresher.online._ties cimport largest_magnitude, nth_largest, tie_band
 
@@ -223,7 +223,7 @@ cdef class DenseRound:
         if weight == 0.0:
             return
         self.at.fill_units()
-        for k in range(n_steps):
+        for k in range(n_taken(steps, n_steps)):
             self.find_gradient()
             eta, automatic = steps[k], steps[k] == 0.0
             if automatic:

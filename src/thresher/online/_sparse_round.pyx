@@ -27,7 +27,7 @@ from thresher.online._step cimport (
     shrink,
     stiffness,
 )
-from thresher.online._step_grid cimport RESTING, ROUNDING, SHRINK, STABLE, on_grid
+from thresher.online._step_grid cimport RESTING, ROUNDING, SHRINK, STABLE, n_taken, on_grid
 from thresher.online._ties cimport tie_band
 from thresher.online._working_set cimport WorkingSet
 
@@ -210,6 +210,7 @@ cdef class SparseRound:
         """One round: Algorithm 1, lines 4 to 6."""
         cdef Py_ssize_t k
         cdef bint fresh = self.work.stale or self.work.n_kept == 0
+        n_steps = n_taken(steps, n_steps)
         if self.sums.weight == 0.0 or self.certificate.sparsity == 0:
             return
         if fresh:

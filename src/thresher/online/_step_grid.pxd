@@ -1,6 +1,6 @@
 """How certified steps are chosen: the constants, and the coarse grid they live on."""
 
-from libc.math cimport floor, frexp, ldexp
+from libc.math cimport floor, frexp, isnan, ldexp
 
 cdef extern from *:
     """
@@ -21,6 +21,13 @@ cdef extern from *:
     """
     const double SHRINK, RESTING, STABLE, ROUNDING, GROWTH
     const int N_POWER
+
+
+cdef inline Py_ssize_t n_taken(const double *steps, Py_ssize_t n_steps) noexcept nogil:
+    """How many steps a row of the table has: NaN stands for those of longer rounds."""
+    while n_steps > 0 and isnan(steps[n_steps - 1]):
+        n_steps -= 1
+    return n_steps
 
 
 cdef inline double on_grid(double eta) noexcept nogil:

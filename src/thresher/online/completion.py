@@ -12,7 +12,7 @@ from thresher.io.schema import Count, Flag, Is, Number, Schema
 from thresher.online._entry_round import EntryRound
 from thresher.online.progress import Progress
 from thresher.online.samples import Observations
-from thresher.online.step_size import CERTIFIED, StepSize, step_table
+from thresher.online.step_size import CERTIFIED, StepCount, StepSize, step_table
 from thresher.sparsity.rank import Rank, fix_signs
 from thresher.summaries.entries import Entries, Indices
 
@@ -122,7 +122,7 @@ class EntriesRounds(Progress):
                 interrupts.check()
         return self
 
-    def run_round(self, step_size: StepSize, n_steps: int) -> Self:
+    def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
         """One round on the entries absorbed so far: Algorithm 1, lines 4 to 6."""
         self._run_round(step_table(step_size, self.n_rounds + 1, 1, n_steps)[0])
         return self
@@ -132,6 +132,7 @@ class EntriesRounds(Progress):
         return round_size or self._round_length
 
     def _run_round(self, steps: Floats) -> None:
+        steps = steps[~np.isnan(steps)]  # of longer rounds
         with InterruptsDeferred(), one_blas_thread():
             self._take_steps(steps)
             if steps[0] == CERTIFIED:
@@ -210,7 +211,7 @@ class EntriesRounds(Progress):
         if shape != (d1, d2):
             self._enlarge(self.summary.resized(shape))
 
-    def settle(self, step_size: StepSize, n_steps: int, tol: float, max_rounds: int) -> bool:
+    def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int) -> bool:
         """Rounds on this one summary until a round moves nothing by more than `tol`, relatively."""
         for _ in range(max_rounds):
             before = self.coef
@@ -229,6 +230,12 @@ class EntriesRounds(Progress):
         self._round.last_step, self._round.tallies = other.last_step, other.tallies
         self._measure_inflation()
         return self
+
+    def start_near(self, coef: Floats) -> Self:
+        """Go on from another estimate without offsets; one of a larger rank is projected."""
+        zero = (np.zeros(side) for side in self.summary.shape)
+        rank = Rank(self.rank)
+        return self.start_from(coef if rank.measure(coef) <= self.rank else rank.project(coef), *zero)
 
     def start_from(self, coef: Floats, row_offsets: Floats, col_offsets: Floats) -> Self:
         """Go on from another estimate in the set."""

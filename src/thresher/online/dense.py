@@ -111,7 +111,10 @@ class DenseRounds(GramRounds):
 
     def _project(self, coef: Floats, scale: Floats) -> Floats:
         unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
-        return unit * self.sparsity.project((scale * coef).reshape(self._shape)).reshape(-1)
+        scaled = (scale * coef).reshape(self._shape)
+        if self.sparsity.measure(scaled) <= self.sparsity.s:
+            return np.where(scale > 0.0, coef, 0.0)  # bit for bit
+        return unit * self.sparsity.project(scaled).reshape(-1)
 
     def _is_refitted(self, step_size: StepSize) -> bool:
         return isinstance(self.sparsity, Groups)

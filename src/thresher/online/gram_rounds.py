@@ -12,7 +12,7 @@ from thresher.io.schema import Count, Flag, Is, part
 from thresher.online.prequential import Prequential
 from thresher.online.progress import Progress
 from thresher.online.samples import Rows
-from thresher.online.step_size import StepSize, step_table
+from thresher.online.step_size import StepCount, StepSize, step_table
 from thresher.summaries._shifted import block_sums
 from thresher.summaries.gram import Gram
 
@@ -121,7 +121,7 @@ class GramRounds(Progress):
         self._round.sums.end(self.summary)
         self._n_followed = self.n_seen
 
-    def run_round(self, step_size: StepSize, n_steps: int) -> Self:
+    def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
         """One round on the rows absorbed so far."""
         steps = step_table(step_size, self.n_rounds + 1, 1, n_steps)
         self._follow_summary()
@@ -132,11 +132,12 @@ class GramRounds(Progress):
             self._update_intercept()
         return self
 
-    def settle(self, step_size: StepSize, n_steps: int, tol: float, max_rounds: int) -> bool:
+    def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int, refit: bool = True) -> bool:
         """Rounds on this one summary until a round moves nothing by more than `tol`, relatively.
 
-        Where rounds converge to least squares on the support, that limit is put in place at once; the next round shows
-        whether it is a fixed point. False if `max_rounds` were not enough.
+        Where rounds converge to least squares on the support, that limit is put in place at once, with `refit`; the
+        next round shows whether it is a fixed point. Without, it ends where rounds end, which may have changed the
+        support on the way. False if `max_rounds` were not enough.
         """
         scale, theta = np.sqrt(self.summary.variance(self.centred)), self._round.coef
         for _ in range(max_rounds):
@@ -144,7 +145,7 @@ class GramRounds(Progress):
             self.run_round(step_size, n_steps)
             if np.max(scale * np.abs(theta - before)) <= tol * np.max(scale * np.abs(theta)):
                 return True
-            if self._is_refitted(step_size) and np.array_equal(theta != 0.0, before != 0.0):
+            if refit and self._is_refitted(step_size) and np.array_equal(theta != 0.0, before != 0.0):
                 self._refit(scale)
         return False
 
@@ -166,15 +167,20 @@ class GramRounds(Progress):
 
         Their summary is this one, or was before columns of zeros were appended.
         """
-        coef = padded(other.coef.reshape(-1), self.summary.n_features)
-        scale = np.sqrt(self.summary.variance(self.centred)) if self.standardized else np.ones(len(coef))
-        self.start_from(self._project(coef, scale))
+        self.start_near(padded(other.coef.reshape(-1), self.summary.n_features))
         self.adopt_counts(other)
         self.prequential = other.prequential
         self._round.last_step = other.last_step
         if type(other) is type(self):
             self._round.tallies = other.tallies
         return self
+
+    def start_near(self, coef: Floats) -> Self:
+        """Go on from another estimate; what is not in the set is projected, in units of the scales if there are any."""
+        coef = coef.reshape(-1)
+        scaled = self.standardized and self.summary.weight > 0.0
+        scale = np.sqrt(self.summary.variance(self.centred)) if scaled else np.ones(len(coef))
+        return self.start_from(self._project(coef, scale))
 
     def start_from(self, coef: Floats) -> Self:
         """Go on from another estimate in the set."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from thresher._utils.arrays import Floats
 from thresher.io.schema import Count, part
-from thresher.online.step_size import StepSize, step_table
+from thresher.online.step_size import StepCount, StepSize, step_table
 
 
 class Progress(ABC):
@@ -56,7 +56,7 @@ class Progress(ABC):
         """Whether the last round has seen every sample."""
         return self.n_at_round == self.n_seen
 
-    def steps_for(self, n_rows: int, step_size: StepSize, n_steps: int, n_warmup: int, round_size: int) -> Floats:
+    def steps_for(self, n_rows: int, step_size: StepSize, n_steps: StepCount, n_warmup: int, round_size: int) -> Floats:
         """The table of step sizes for the rounds that fall into the next `n_rows` samples."""
         n_past = n_rows - max(n_warmup - self.n_seen, 0)  # samples past the warm-up
         until_first = max(round_size - self.n_pending, 1)

@@ -1,6 +1,7 @@
-"""How long a step is: a number, a schedule, or certified."""
+"""How many steps a round has, and how long they are: numbers, schedules, or certified steps."""
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Literal
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from thresher._utils.arrays import Floats
 
 StepSize = float | Callable[[int, int], float] | Literal["auto"]
+StepCount = int | Callable[[int], int]
 
 # What the kernels take for "find a step that certainly does not raise the loss".
 CERTIFIED = 0.0
@@ -18,20 +20,32 @@ def _check_value(value: float, name: str) -> None:
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
 
 
-def step_table(step_size: StepSize, first_round: int, n_rounds: int, n_steps: int) -> Floats:
+def _count(n_steps: Callable[[int], int], t: int) -> int:
+    """K_t, checked."""
+    value = n_steps(t)
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"n_steps({t}) must be an integer of at least 1, got {value!r}")
+    return int(value)
+
+
+def step_table(step_size: StepSize, first_round: int, n_rounds: int, n_steps: StepCount) -> Floats:
     """Step sizes as a (rounds, K) table; a single row if all rounds have the same.
 
     A callable is asked for eta_{t,k} of rounds t = first_round, ... (counted from one) and steps k = 0, ..., K - 1.
+    Where rounds have different numbers of steps, the rows of the shorter ones end with NaN.
     """
-    if not callable(step_size):
-        table = np.empty((1, n_steps))
-        table[0] = CERTIFIED if isinstance(step_size, str) else float(step_size)
-        return table
-    table = np.empty((max(n_rounds, 1), n_steps))
-    for t in range(n_rounds):
-        for k in range(n_steps):
-            table[t, k] = value = float(step_size(first_round + t, k))
-            _check_value(value, f"step_size({first_round + t}, {k})")
+    rounds = range(first_round, first_round + n_rounds)
+    counts = [_count(n_steps, t) for t in rounds] if callable(n_steps) else [n_steps] * n_rounds
+    if not callable(step_size) and not callable(n_steps):
+        rounds, counts = range(1), [n_steps]
+    table = np.full((max(len(counts), 1), max(counts, default=1)), np.nan)
+    for row, t, count in zip(table, rounds, counts, strict=False):
+        if callable(step_size):
+            for k in range(count):
+                row[k] = value = float(step_size(t, k))
+                _check_value(value, f"step_size({t}, {k})")
+        else:
+            row[:count] = CERTIFIED if isinstance(step_size, str) else float(step_size)
     return table
 
 

@@ -16,6 +16,7 @@ from thresher.selection.family import RoundsFamily
 from thresher.selection.noise_edge import NoiseEdge
 from thresher.solvers.path import Path
 from thresher.solvers.rank_path import FactoredPath, climb
+from thresher.sparsity.rank import Rank
 from thresher.summaries.entries import Entries
 
 # Sweeps for one rank at the most, and power iterations for the direction in which a rank is added.
@@ -63,6 +64,10 @@ class CompletionRanks(RoundsFamily):
     def largest(self, summary: Entries) -> int:
         """The largest rank that there is."""
         return min(summary.shape)
+
+    def size_of(self, coef: Floats) -> int:
+        """The rank of a matrix, at least one."""
+        return max(Rank(1).measure(coef), 1)
 
     def new_rounds(self, summary: Entries, size: int) -> EntriesRounds:
         """Rounds at a rank."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import check_positive_integer
+from thresher._utils.warnings import warn_caller
 from thresher.io.schema import Count, Flag, Is, List, Of, Schema
 from thresher.online.samples import Rows, Samples
 from thresher.selection.criteria import Chooser, Method, Selection, smallest_minimiser
@@ -22,8 +23,8 @@ Hashes = NDArray[np.uint64]
 
 # Cross-validation is costly: it is repeated when rows have grown by one in so many.
 GROWTH = 4
-# An initial batch with fewer rows per fold than this is too short to choose for good.
-FEWEST = 20
+# An initial batch with fewer rows per fold than this is too small to split.
+FEWEST = 2
 # A fold, or all others, that weighs less than this share of all says nothing.
 LEAST_SHARE = 1e-9
 # Rows that are hashed at a time, so that temporaries stay small.
@@ -60,7 +61,7 @@ class CrossValidation(Method):
     The summary of all rows minus that of a fold is what training without the fold needs, and the fold's own summary
     gives the test error of every candidate: the numbers that refitting on the rows themselves gives. Until the size is
     final, memory is F + 1 summaries and a row is folded twice. It is final at the end of the initial batch if there is
-    one (``n_warmup > 0``; of at least 20 rows per fold), otherwise after `n_samples` rows, with a new choice whenever
+    one (``n_warmup > 0``; of at least 2 rows per fold), otherwise after `n_samples` rows, with a new choice whenever
     there are a quarter more rows until then.
 
     Parameters
@@ -88,7 +89,14 @@ class CrossValidation(Method):
 
     def chooser(self, n_warmup: int) -> Chooser:
         """A chooser with empty folds."""
-        return CrossValidationChooser(self, max(n_warmup, FEWEST * self.n_folds) if n_warmup else self.n_samples)
+        if 0 < n_warmup < FEWEST * self.n_folds:
+            warn_caller(
+                f"An initial batch of n_warmup={n_warmup} rows is too small to split into {self.n_folds} folds; the "
+                f"size is chosen in the first {self.n_samples} rows instead.",
+                UserWarning,
+            )
+            n_warmup = 0
+        return CrossValidationChooser(self, n_warmup or self.n_samples)
 
 
 class CrossValidationChooser(Chooser):

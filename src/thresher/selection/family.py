@@ -23,8 +23,8 @@ class Family(ABC):
         """Half the mean squared error of every candidate on the rows of another summary."""
 
 
-class RoundsFamily(Family):
-    """A kind of model that online rounds estimate."""
+class RoundsSource(ABC):
+    """What makes rounds of a size."""
 
     #: Whether an estimate is small enough to be remembered at every choice.
     memorable: ClassVar[bool] = True
@@ -34,12 +34,20 @@ class RoundsFamily(Family):
         """Rounds at a size."""
 
     @abstractmethod
+    def fits(self, rounds: Any, size: int) -> bool:
+        """Whether rounds may be those that `new_rounds` makes at a size: nothing that was saved is trusted."""
+
+
+class RoundsFamily(Family, RoundsSource):
+    """A kind of model that online rounds estimate."""
+
+    @abstractmethod
     def largest(self, summary: Any) -> int:
         """The largest size that there is."""
 
     @abstractmethod
-    def fits(self, rounds: Any, size: int) -> bool:
-        """Whether rounds may be those that `new_rounds` makes at a size: nothing that was saved is trusted."""
+    def size_of(self, coef: Floats) -> int:
+        """The size of an estimate."""
 
     def start(self, rounds: Any, path: Path, size: int) -> None:
         """Let rounds that were given a new path go on from a candidate, where that is better than where they are."""

@@ -10,12 +10,13 @@ from thresher._utils.interrupts import InterruptsDeferred
 from thresher.io.schema import Count, Either, Is, List, Nothing, Of, Schema
 from thresher.online.completion import EntriesRounds
 from thresher.online.dense import DenseRounds
+from thresher.online.projected import ProjectedRounds
 from thresher.online.samples import Samples
 from thresher.online.sparse import SparseRounds
-from thresher.online.step_size import StepSize
+from thresher.online.step_size import StepCount, StepSize
 from thresher.selection.criteria import Criterion, Method, Selection
 from thresher.selection.cross_validation import CrossValidationChooser
-from thresher.selection.family import RoundsFamily
+from thresher.selection.family import RoundsFamily, RoundsSource
 from thresher.selection.history import Record, follows, note
 from thresher.summaries.entries import Entries
 from thresher.summaries.gram import Gram
@@ -33,7 +34,7 @@ class SelectingRounds:
     summary : summary
         Filled by the rounds.
     family : RoundsFamily
-        The models to choose from.
+        The models to choose from; a RoundsSource is enough if the size is given.
     size : int
         The size to begin with.
     method : Method or None
@@ -53,12 +54,12 @@ class SelectingRounds:
         lambda rounds: (rounds.method is None) == (rounds.chooser is None),
         lambda rounds: rounds.chooser is None or rounds.chooser.fits(rounds.summary),
         summary=Is(Gram, Entries, shared=True),
-        family=Of(RoundsFamily),
+        family=Of(RoundsSource),
         size=Count(),
         method=Of(Method) | None,
         chooser=Either(Is(CrossValidationChooser), Of(Criterion), Nothing()),
         parts=Count(1),
-        inner=Is(SparseRounds, DenseRounds, EntriesRounds),
+        inner=Is(SparseRounds, DenseRounds, EntriesRounds, ProjectedRounds),
         selection=Is(Selection, shared=True) | None,
         history=List(Is(Record)),
         _next=Count(1),
@@ -67,14 +68,14 @@ class SelectingRounds:
     def __init__(
         self,
         summary: Any,
-        family: RoundsFamily,
+        family: RoundsFamily | RoundsSource,
         size: int,
         method: Method | None = None,
         n_warmup: int = 0,
         parts: int = 20,
     ) -> None:
         self.summary = summary
-        self.family = family
+        self.family: Any = family
         self.size = size
         self.method = method
         self.chooser = None if method is None else method.chooser(n_warmup)
@@ -83,6 +84,14 @@ class SelectingRounds:
         self.selection: Selection | None = None
         self.history: list[Record] = []
         self._next = 1
+
+    def start_near(self, coef: Floats) -> Self:
+        """Begin at an estimate. Where the size is chosen, it is that of the estimate until then."""
+        if self.chooser is not None:
+            self.size = min(self.family.size_of(coef), self.family.largest(self.summary))
+            self.inner = self.family.new_rounds(self.summary, self.size)
+        self.inner.start_near(coef)
+        return self
 
     def absorb(self, samples: Samples, steps: Floats, n_warmup: int, round_size: int | None) -> Self:
         """Absorb samples as the rounds within do."""
@@ -160,7 +169,7 @@ class SelectingRounds:
         result.chooser = None if self.chooser is None else self.chooser.widened(n_features)
         return result
 
-    def run_round(self, step_size: StepSize, n_steps: int) -> Self:
+    def run_round(self, step_size: StepSize, n_steps: StepCount) -> Self:
         """One round on the samples absorbed so far, and the choice if one is due; before it, if there was none yet."""
         with InterruptsDeferred():
             if self.chooser is not None and self.selection is None:
@@ -172,7 +181,7 @@ class SelectingRounds:
                     self._choose_and_note()
         return self
 
-    def settle(self, step_size: StepSize, n_steps: int, tol: float, max_rounds: int) -> bool:
+    def settle(self, step_size: StepSize, n_steps: StepCount, tol: float, max_rounds: int) -> bool:
         """Choose on this one summary, then rounds until nothing moves."""
         if self.chooser is not None:
             self.chooser.force()

@@ -82,6 +82,10 @@ class SensingRanks(RoundsFamily):
         """The largest rank that there is."""
         return min(self.shape)
 
+    def size_of(self, coef: Floats) -> int:
+        """The rank of a matrix, at least one."""
+        return max(Rank(1).measure(coef), 1)
+
     def new_rounds(self, summary: Gram, size: int) -> DenseRounds:
         """Rounds at a rank."""
         return DenseRounds(summary, Rank(size, self.shape), self.centred, False)

@@ -48,6 +48,11 @@ class Rank:
     def __post_init__(self) -> None:
         check_positive_integer(self.r, "r")
 
+    @property
+    def s(self) -> int:
+        """The rank, by the name that the size of a set has in the paper."""
+        return self.r
+
     def project(self, theta: ArrayLike) -> Floats:
         """The closest matrix of rank at most r, as a new array of the same shape."""
         theta = np.asarray(theta, np.float64)

@@ -1,6 +1,6 @@
 """The Gram summary of a stream of rows with one response."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -321,6 +321,27 @@ class Gram(Saving):
             self._state.buffer = np.zeros((block, self.n_features))
             self._state.buffer_y, self._state.buffer_root = np.zeros(block), np.zeros(block)
         return moved
+
+    def undoing(self, n_rows: int) -> Callable[[], None]:
+        """What takes back the next `n_rows` rows, bit for bit: O(n_rows d), or a copy if they fill the buffer."""
+        state = self._state
+        if n_rows >= self.rows_until_fold or not state.started:
+            before = self.copy()._state
+
+            def restore() -> None:
+                self._state = before
+
+            return restore
+        counts, new = (state.n_samples, state.n_buffered), slice(state.n_buffered, state.n_buffered + n_rows)
+        places = state.buffer[new], state.buffer_y[new], state.buffer_root[new]
+        contents = [place.copy() for place in places]
+
+        def take_back() -> None:
+            state.n_samples, state.n_buffered = counts
+            for place, content in zip(places, contents, strict=True):
+                place[...] = content
+
+        return take_back
 
     # -- summaries as values ---------------------------------------------------------------------------
 
