@@ -363,7 +363,7 @@ def use_estimator(value):
 def use(value, note):
     """Do with an object what users do. Raises what must not be raised."""
     if note is not None and Ingest.from_note(value, note) is None:
-        raise AssertionError("It cannot be continued.")
+        raise CheckpointError("It was not made from a source.")  # as `Ingest.load` does
     repr(value)
     if isinstance(value, Gram | MultiResponse | Entries):
         use_summary(value)

@@ -83,7 +83,7 @@ class OnSummary(Baseline):
 
     _schema = part(
         lambda model: model.summary_.n_features == model.n_features_in_ and model.summary_.dtype == np.float64,
-        lambda model: model.summary_.n_samples == model.n_samples_seen_,
+        lambda model: model.summary_.n_samples == model.n_samples_seen_ and model.diverged_at_ is None,
         summary_=Is(Gram),
         _fault=Text(),
         n_iter_=Count(),

@@ -127,6 +127,7 @@ class AdaptiveDantzig(Baseline):
 
     _schema = Schema(
         lambda model: model._gram.n_features == model.n_features_in_ and model._gram.dtype == np.float64,
+        lambda model: model._n_seen >= min(2, model.n_features_in_),
         _n_seen=Count(1, "n_features_in_"),
         _rng=Of(np.random.Generator),
         _gram=Is(Gram),

@@ -353,7 +353,7 @@ def check(kind: Any, values: dict[str, Any], instance: Any, owned: Owned) -> Non
     if parameters and not any(name in values for name in fields.keys() - parameters if not fields[name].optional):
         fields, rules = {name: field for name, field in fields.items() if name in parameters or field.optional}, ()
     for name in _differences(fields, values):
-        raise CheckpointError(f"its {kind.__name__} {'has' if name in values else 'lacks'} {name[:50]!r}.")
+        raise CheckpointError(f"its {kind.__name__} {'has' if name in values else 'lacks'} {str(name)[:50]!r}.")
     sizes: Sizes = {}
     for name, field in fields.items():
         if name not in values:
