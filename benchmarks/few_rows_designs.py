@@ -71,7 +71,7 @@ def draw(design, n, d, n_active, snr, seed):
         signal = np.sqrt(1.0 - dense) * signal + np.sqrt(dense) * small / small.std()
     truth = np.sqrt(snr) * signal
     y = 1.0 + truth + rng.standard_normal(n + N_TEST)
-    return X[:n], y[:n], X[n:], 1.0 + truth[n:], chosen
+    return X[:n], y[:n], X[n:], 1.0 + truth[n:]
 
 
 def cases(d, repeats, seed):
@@ -82,5 +82,5 @@ def cases(d, repeats, seed):
         for n in ROWS[d]
         for n_active in ACTIVE
         for snr in SNR[d]
-        for i, design in enumerate(DESIGNS)
+        for design in DESIGNS
     ]

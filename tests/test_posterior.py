@@ -204,6 +204,8 @@ def test_float32_and_columns_read_from_the_buffer():
 def test_what_is_wrong_is_refused():
     with pytest.raises(ValueError, match="The summary is empty"):
         thresher.posterior(Gram(5))
+    with pytest.raises(ValueError, match="tolerance must be positive"):
+        thresher.posterior(Gram(1).absorb([[1.0]], [1.0]), tolerance=0.0)
     summary = Gram(5).absorb(np.eye(5), np.arange(5.0))
     columns = Columns(summary.moments(True), np.ones(5), 1.0)
     rng, prior = np.random.default_rng(0), np.ones(9)

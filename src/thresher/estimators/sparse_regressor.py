@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats, Integers
+from thresher._utils.checks import check_summary
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.estimators._linear import SummaryLinear
 from thresher.online.samples import Rows, Samples
@@ -17,14 +18,16 @@ from thresher.selection.cross_validation import CrossValidation
 from thresher.selection.ebic import Ebic
 from thresher.selection.history import Record, note
 from thresher.selection.noise_edge import NoiseEdge
+from thresher.selection.short_list import PosteriorMethod, ShortList
 from thresher.selection.subset_family import SubsetFamily
 from thresher.solvers.least_squares import LinearFit, least_squares
+from thresher.solvers.posterior import Posterior, posterior
 from thresher.solvers.subsets import SubsetPath
 from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
 # How to choose a size, by name.
-METHODS: dict[str, Method] = {"ebic": Ebic(), "cv": CrossValidation()}
+METHODS: dict[str, Method] = {"posterior": PosteriorMethod(), "ebic": Ebic(), "cv": CrossValidation()}
 
 # The estimate before the first row that counts.
 NOTHING = LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
@@ -32,6 +35,9 @@ NOTHING = LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
 # Choose again at the first fold with 1 / AT_FOLD more rows, at the latest with 1 / AT_LATEST more; in the first block,
 # where a support is hardly known, with 1 / AT_FIRST more.
 AT_FOLD, AT_LATEST, AT_FIRST = 20, 10, 5
+# While rows stream in, the posterior is sampled at the first choice with so many rows, then whenever there are twice as
+# many, with a Monte Carlo error of at most this share of its risk.
+FIRST_POSTERIOR, WHILE_STREAMING = 128, 0.1
 
 
 class _Problem(NamedTuple):
@@ -155,13 +161,20 @@ class SparseRegressor(SummaryLinear):
         "fit_intercept": ["boolean"],
         "groups": ["array-like", None],
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
+        "estimate": [StrOptions({"sparse", "posterior_mean"})],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
     }
     _chooser: Chooser | None
     _size: int
     _next: int
+    _ridge: Floats | None
+    _listed: ShortList | None  # the last list of a posterior, which the support is, or has followed from
+    _scheduled: ShortList | None  # the same of the stream, whatever `finish` has done
+    _next_posterior: int
     _estimated: _Estimate | None
+    _sampled: tuple[int, int, bool, Posterior] | None
     # Computed when it is read, so not part of what is saved.
-    _transient: ClassVar[tuple[str, ...]] = ("_estimated",)
+    _transient: ClassVar[tuple[str, ...]] = ("_estimated", "_sampled")
 
     def __init__(
         self,
@@ -171,12 +184,16 @@ class SparseRegressor(SummaryLinear):
         fit_intercept: bool = True,
         groups: ArrayLike | None = None,
         dtype: str = "float64",
+        estimate: str = "sparse",
+        random_state: int = 0,
     ) -> None:
         self.sparsity = sparsity
         self.selection = selection
         self.fit_intercept = fit_intercept
         self.groups = groups
         self.dtype = dtype
+        self.estimate = estimate
+        self.random_state = random_state
 
     # -- fitting ---------------------------------------------------------------------------------------
 
@@ -187,12 +204,12 @@ class SparseRegressor(SummaryLinear):
             with self._unchanged_by_failure():
                 self._check_parameters()
                 self._adopt_parameters()
-            due = self._next
+            due, scheduled, due_posterior = self._next, self._scheduled, self._next_posterior
             if self._chooser is not None:
                 self._chooser.force()
-            self._select()
+            self._select(final=True)
             if self.summary_.n_samples < due:  # what comes later does not depend on this
-                self._next = due
+                self._next, self._scheduled, self._next_posterior = due, scheduled, due_posterior
             self._estimate()
         return self
 
@@ -214,12 +231,17 @@ class SparseRegressor(SummaryLinear):
         self.__dict__.pop("_warned_of", None)
         self._history: list[Record] = []
         self._support: Integers = np.zeros(0, np.intp)
-        self._estimated = None
+        self._ridge = self._estimated = self._sampled = None
         self._next = 1
+        self._forget_posterior()
         self._solved = self._problem()
         self._adopted = self._parameters()
         self._size = self._solved.size or 0
         self._chooser = None if self._solved.method is None else self._solved.method.chooser(0)
+
+    def _forget_posterior(self) -> None:
+        self._listed = self._scheduled = None
+        self._next_posterior = FIRST_POSTERIOR
 
     def _problem(self) -> _Problem:
         groups = self._checked_groups(self.summary_.n_features)
@@ -228,6 +250,10 @@ class SparseRegressor(SummaryLinear):
             method = METHODS[self.selection] if isinstance(self.selection, str) else self.selection
             if isinstance(method, NoiseEdge):
                 raise ValueError("selection=NoiseEdge() chooses ranks; use selection='ebic' for features.")
+            if isinstance(method, PosteriorMethod):  # which knows no groups
+                method = PosteriorMethod(int(self.random_state)) if groups is None else METHODS["ebic"]
+        if groups is not None and self.estimate == "posterior_mean":
+            raise ValueError("The posterior mean does not know groups; use estimate='sparse' with groups.")
         return _Problem(size, method, bool(self.fit_intercept), groups)
 
     def _adopt_parameters(self) -> None:
@@ -243,6 +269,7 @@ class SparseRegressor(SummaryLinear):
             if self._chooser is not None:
                 self._chooser.check(self.summary_)
             self.__dict__.pop("selection_", None)
+            self._forget_posterior()
         self._solved, self._next = problem, 1
         self._size = self._size if problem.size is None else problem.size
 
@@ -264,9 +291,10 @@ class SparseRegressor(SummaryLinear):
                 start = end
                 interrupts.check()
 
-    def _select(self) -> None:
-        """Choose the support on the summary as it stands."""
+    def _select(self, final: bool = False) -> None:
+        """Choose the support on the summary as it stands; `final` says whether rows may end here."""
         summary, family, values = self.summary_, self._family, np.zeros(0)
+        self._ridge = self._listed = None
         if summary.weight > 0.0:
             choice = None if self._chooser is None else self._chooser.choose(family, summary)
             path = None
@@ -277,10 +305,33 @@ class SparseRegressor(SummaryLinear):
                 self._support, values, _ = path.best
             else:
                 self._support, values = family.best(summary, self._size)
+            if isinstance(self._solved.method, PosteriorMethod):
+                values = self._shorten(self._solved.method, final)
         self._estimated = None
         self._next = next_selection(summary)
         self._support.setflags(write=False)  # records share it
         note(self._history, summary, self._size, self._support, values)
+
+    def _shorten(self, method: PosteriorMethod, final: bool) -> Floats:
+        """Turn the support of the criterion into the list of the posterior, and return its coefficients."""
+        summary, centred = self.summary_, self._solved.centred
+        if final or summary.n_samples >= self._next_posterior:
+            seed = method.random_state
+            now = (
+                self._sample()
+                if final
+                else posterior(summary, fit_intercept=centred, tolerance=WHILE_STREAMING, random_state=seed)
+            )
+            self._scheduled = method.short_list(summary, now, self._support, centred)
+            self._next_posterior = 2 * summary.n_samples
+            self.selection_ = self._scheduled.selection
+        self._listed = self._scheduled
+        if self._listed is None:
+            self._ridge = None
+        else:
+            self._support, self._ridge = self._listed.followed(self._support)
+        self._size = len(self._support)
+        return least_squares(summary, self._support, centred, self._ridge).values
 
     # -- the estimate ----------------------------------------------------------------------------------
 
@@ -289,27 +340,74 @@ class SparseRegressor(SummaryLinear):
         return SubsetFamily(self._solved.centred, self._solved.groups)
 
     def _estimate(self) -> _Estimate:
-        """Least squares on the support, computed once for all rows so far."""
+        """Least squares on the support, shrunk as the posterior asks for, computed once for all rows so far."""
         if "summary_" not in self.__dict__:
             check_is_fitted(self, "summary_")
         now, summary, support = self.__dict__.get("_estimated"), self.summary_, self._support
         n = summary.n_samples
         if now is None or now.n_samples != n or now.support is not support:
-            fit = least_squares(summary, support, self._solved.centred) if summary.weight > 0.0 else NOTHING
+            known = summary.weight > 0.0
+            fit = least_squares(summary, support, self._solved.centred, self._ridge) if known else NOTHING
             coef = fit.coef(summary.n_features)
             coef.setflags(write=False)
             now = self._estimated = _Estimate(n, support, coef, float(fit.intercept))
         return now
 
+    def posterior(self) -> Posterior:
+        """The posterior of all rows so far: mean, inclusion probabilities, credible intervals, noise and risk.
+
+        As ``thresher.posterior(model.summary_)``; computed once, until there are more rows. It does not know groups.
+        """
+        check_is_fitted(self, "summary_")
+        check_summary(self.summary_, Gram)
+        return self._sample()
+
+    def _sample(self) -> Posterior:
+        summary, centred = self.summary_, bool(self.fit_intercept)
+        key = summary.n_samples, int(self.random_state), centred
+        now = self.__dict__.get("_sampled")
+        if now is None or now[:3] != key:
+            result = posterior(summary, fit_intercept=centred, random_state=key[1])
+            now = self._sampled = (*key, result)
+        return now[3]
+
+    @property
+    def inclusion_probabilities_(self) -> Floats:
+        """Probability that each feature matters, from the last posterior that the support comes from."""
+        check_is_fitted(self, "summary_")
+        if self._listed is None:
+            raise AttributeError(
+                f"inclusion_probabilities_ needs selection='posterior' without groups, and {FIRST_POSTERIOR} rows or a "
+                "call of finish(); model.posterior() has those of all rows so far."
+            )
+        known = self._listed.inclusion_probabilities
+        result = np.zeros(self.n_features_in_)  # columns that came later are not known
+        result[: len(known)] = known
+        return result
+
+    @property
+    def support_(self) -> Integers:
+        """Sorted indices of the features that were chosen; of the nonzero coefficients, if they are sparse."""
+        return np.flatnonzero(self._sparse_coef)
+
+    @property
+    def _sparse_coef(self) -> Floats:
+        return self._estimate().coef
+
     @property
     def coef_(self) -> Floats:  # type: ignore[override]
-        """Coefficients; zero outside the support."""
-        return self._estimate().coef
+        """Coefficients; zero outside the support, unless they are the posterior mean."""
+        return self._mean().coef if self.estimate == "posterior_mean" else self._estimate().coef
 
     @property
     def intercept_(self) -> float:  # type: ignore[override]
         """The intercept; zero if there is none."""
-        return self._estimate().intercept
+        return self._mean().intercept if self.estimate == "posterior_mean" else self._estimate().intercept
+
+    def _mean(self) -> Posterior | _Estimate:
+        """The posterior mean, once there are rows that count."""
+        now = self._estimate()
+        return self._sample() if self.summary_.weight > 0.0 else now
 
     @property
     def sparsity_(self) -> int:

@@ -25,6 +25,9 @@ cdef Py_ssize_t KEPT = 1024
 cdef double FAR = 36.0
 # Half the square of a t statistic up to which most features are zero.
 cdef double LIKELY_ZERO = 2.0
+# Features that are weighed at once.
+cdef enum:
+    LANES = 8
 
 
 cdef class Columns:
@@ -126,7 +129,9 @@ cdef class Chain:
     cdef readonly double explained, noise, variance
     cdef double freedom, least, surely_zero
     cdef double[::1] b, r, sum_mean, sum_square, sum_inclusion, sum_b, sum_r
-    cdef double[::1] weight, term, in_use  # of zero and of all scales: the prior's, the posterior's, how many b_j
+    cdef double[::1] weight, in_use  # of zero and of all scales: probability, and how many b_j come from it
+    cdef double[::1] term  # of zero and of all scales, for LANES features: what they weigh
+    cdef double[LANES] z, total, along, spread  # of these features, and sums over what they weigh
     cdef double[::1] free, until  # whether b_j is zero and may become another; cumulated weights of places
     cdef const double[::1] share, concentration
     cdef Py_ssize_t[::1] scale_of, near
@@ -148,7 +153,8 @@ cdef class Chain:
         self.b, self.r, self.scale_of = self.coef, self.left, self.origin
         self.sum_mean, self.sum_square, self.sum_inclusion = self.mean, self.square, self.inclusion
         self.sum_b, self.sum_r = self.drawn, self.drawn_left
-        self.weight, self.term, self.in_use = np.empty(n_scales + 1), np.empty(n_scales + 1), np.zeros(n_scales + 1)
+        self.weight, self.in_use = np.empty(n_scales + 1), np.zeros(n_scales + 1)
+        self.term = np.empty(LANES * (n_scales + 1))
         self.in_use[0] = d
         self.free, self.until, self.near = np.sign(columns.scale), np.empty(d), np.empty(d, np.intp)
         for j in range(d):
@@ -189,11 +195,9 @@ cdef class Chain:
         self.weight[0] /= total
         for k in range(1, self.weight.shape[0]):
             self.weight[k] *= sqrt(1.0 - self.share[k - 1]) / total
-        self._exponentials(LIKELY_ZERO)
-        total = 0.0
-        for k in range(self.weight.shape[0]):
-            total += self.weight[k] * self.term[k]
-        self.surely_zero = self.weight[0] * self.term[0] / total * (1.0 - 1e-12)
+        self.z[0] = sqrt(LIKELY_ZERO)
+        self._weigh(1.0)
+        self.surely_zero = self.term[0] / self.total[0] * (1.0 - 1e-12)
 
     cdef void _draw_variance(self) noexcept nogil:
         """sigma^2 ~ (RSS + sum b_j^2 / tau_j^2) / chi^2, with as many degrees of freedom as there are terms."""
@@ -239,69 +243,106 @@ cdef class Chain:
 
     cdef void _sweep(self, bint count) noexcept nogil:
         """Draw every b_j given all others: z = r_j / n + b_j is normal about b_j with variance sigma^2 / n."""
-        cdef Py_ssize_t j
+        cdef Py_ssize_t j = 0, i, stop, d = self.b.shape[0]
         cdef const double *r = &self.r[0]
         cdef const double *b = &self.b[0]
         cdef const double *scale = &self.columns.scale[0]
-        cdef double per_row = 1.0 / self.columns.weight, rate = 0.5 * self.columns.weight / self.variance, z, u, uniform
-        for j in range(self.b.shape[0]):
-            if scale[j] > 0.0:
-                z = r[j] * per_row + b[j]
-                u = z * z * rate
-                uniform = random_standard_uniform(self.random)
-                if count or u > LIKELY_ZERO or uniform >= self.surely_zero:
-                    self._draw(j, z, u, uniform, count)
-                elif self.scale_of[j] > 0:
-                    self._put(j, 0, 0.0)
-
-    cdef void _draw(self, Py_ssize_t j, double z, double u, double uniform, bint count) noexcept nogil:
-        """Draw b_j given z.
-
-        With u = n z^2 / (2 sigma^2), scale k has probability proportional to weight_k exp(u share_k), which is
-        exp(-u (1 - share_k)) but for a factor.
-        """
-        cdef Py_ssize_t k, last = self.share.shape[0]
-        cdef double *term = &self.term[0]
-        cdef const double *share = &self.share[0]
-        cdef double total, part, along = 0.0, spread = 0.0
-        self._exponentials(u)
-        total = term[0] = term[0] * self.weight[0]
-        for k in range(1, last + 1):
-            term[k] *= self.weight[k]
-            part = term[k] * share[k - 1]
-            total += term[k]
-            along += part
-            spread += part * share[k - 1]
-        if not total > 0.0:  # beyond all scales
-            total = along = spread = term[last] = 1.0
+        cdef double per_row = 1.0 / self.columns.weight, rate = 0.5 * self.columns.weight / self.variance, z, uniform
         if count:
-            part = 1.0 / total
-            self.sum_inclusion[j] += 1.0 - term[0] * part
-            self.sum_mean[j] += z * (along * part)
-            self.sum_square[j] += (z * z * spread + self.variance / self.columns.weight * along) * part
-        part, k = uniform * total - term[0], 0
-        while part >= 0.0 and k < last:
+            while j < d:
+                i, stop = j, min(j + LANES, d)
+                for i in range(j, stop):
+                    self.z[i - j] = r[i] * per_row + b[i]
+                self._weigh(rate)
+                for i in range(j, stop):
+                    if scale[i] > 0.0:
+                        self._count_given(i, i - j)
+                        if self._draw(i, i - j, random_standard_uniform(self.random)):
+                            break  # r has changed, so the others are weighed again
+                j = i + 1
+        else:
+            for j in range(d):
+                if scale[j] > 0.0:
+                    z = r[j] * per_row + b[j]
+                    uniform = random_standard_uniform(self.random)
+                    if z * z * rate > LIKELY_ZERO or uniform >= self.surely_zero:
+                        self.z[0] = z
+                        self._weigh(rate)
+                        self._draw(j, 0, uniform)
+                    elif self.scale_of[j] > 0:
+                        self._put(j, 0, 0.0)
+
+    cdef void _weigh(self, double rate) noexcept nogil:
+        """What zero and each scale weigh, for several z at once.
+
+        With u = n z^2 / (2 sigma^2) they weigh weight_k exp(u share_k), but for a factor weight_k exp(-u (1 - share_k)).
+        """
+        cdef Py_ssize_t k, i, last = self.share.shape[0]
+        cdef double *term = self._exponentials(rate)
+        cdef double *total = &self.total[0]
+        cdef double *along = &self.along[0]
+        cdef double *spread = &self.spread[0]
+        cdef double weight, share, part
+        for i in range(LANES):
+            total[i], along[i], spread[i] = 0.0, 0.0, 0.0
+        for k in range(last + 1):
+            weight, share = self.weight[k], self.share[k - 1] if k > 0 else 0.0
+            for i in range(LANES):
+                term[i] *= weight
+                part = term[i] * share
+                total[i] += term[i]
+                along[i] += part
+                spread[i] += part * share
+            term += LANES
+        for i in range(LANES):
+            if not total[i] > 0.0:  # beyond all scales
+                total[i] = along[i] = spread[i] = self.term[LANES * last + i] = 1.0
+
+    cdef double *_exponentials(self, double rate) noexcept nogil:
+        """exp(-u (1 - share)) of zero, whose share is 0, and of all scales, for several u at once."""
+        cdef Py_ssize_t k, i, last = self.share.shape[0]
+        cdef double *term = &self.term[0]
+        cdef double *power = term + LANES * last
+        cdef double *sixteenth = term + LANES * 6
+        cdef double rest = 1.0 - self.share[last - 1]
+        cdef double half
+        for i in range(LANES):
+            power[i] = exp(-(self.z[i] * self.z[i] * rate) * rest)
+        for k in range(last - 1, 4, -1):
+            for i in range(LANES):
+                half = power[i] * power[i]
+                power[i - LANES] = half * half
+            power -= LANES
+        for i in range(LANES):  # now power is exp(-u / 4)
+            half = power[i] * power[i]
+            term[4 * LANES + i] = half
+            term[3 * LANES + i] = half * power[i]
+            term[2 * LANES + i] = half * power[i] * (sixteenth[i] * sixteenth[i])
+            term[LANES + i] = half * power[i] * (sixteenth[i] * sixteenth[i]) * sixteenth[i]
+            term[i] = half * half
+        return term
+
+    cdef void _count_given(self, Py_ssize_t j, Py_ssize_t lane) noexcept nogil:
+        """Add to the sums what b_j is given all others."""
+        cdef double z = self.z[lane], per = 1.0 / self.total[lane]
+        self.sum_inclusion[j] += 1.0 - self.term[lane] * per
+        self.sum_mean[j] += z * (self.along[lane] * per)
+        self.sum_square[j] += (z * z * self.spread[lane] + self.variance / self.columns.weight * self.along[lane]) * per
+
+    cdef bint _draw(self, Py_ssize_t j, Py_ssize_t lane, double uniform) noexcept nogil:
+        """Draw b_j from what was weighed; whether it has changed."""
+        cdef Py_ssize_t k = 0, last = self.share.shape[0]
+        cdef double left = uniform * self.total[lane] - self.term[lane]
+        while left >= 0.0 and k < last:
             k += 1
-            part -= term[k]
+            left -= self.term[LANES * k + lane]
         if k > 0:
-            self._put_drawn(j, k, z)
+            self._put_drawn(j, k, self.z[lane])
         elif self.scale_of[j] > 0:
             self._put(j, 0, 0.0)
-
-    cdef void _exponentials(self, double u) noexcept nogil:
-        """exp(-u (1 - share)) of zero, whose share is 0, and of all scales."""
-        cdef Py_ssize_t k, last = self.share.shape[0]
-        cdef double *term = &self.term[0]
-        cdef double power = exp(-u * (1.0 - self.share[last - 1])), half
-        term[last] = power
-        for k in range(last - 1, 4, -1):
-            power *= power
-            power *= power
-            term[k] = power
-        half = power * power  # exp(-u / 2), for the last power is exp(-u / 4)
-        term[4], term[3] = half, half * power
-        term[2] = term[3] * (term[6] * term[6])  # exp(-u / 16) twice
-        term[1], term[0] = term[2] * term[6], half * half
+        else:
+            return False
+        return True
 
     cdef Py_ssize_t _active(self, Py_ssize_t rank) noexcept nogil:
         """The feature of this rank, from 0, among those that are not zero."""

@@ -21,8 +21,8 @@ from thresher.summaries.moments import Moments
 N_CHAINS = 4
 # Sweeps of each chain before draws count, and after which the Monte Carlo error is looked at.
 BURN_IN, BATCH = 20, 10
-# A chain ends when the Monte Carlo error is below this share of the risk, or with so many draws.
-TOLERATED, MOST_DRAWS = 0.03, 200
+# Draws of a chain at the most.
+MOST_DRAWS = 200
 # Coefficients that are drawn a new place after every sweep.
 MOVES = 4
 # Scales of the prior: n tau^2 / (1 + n tau^2). Then come 1 - 1/4, 1 - 1/16, ..., the last of which is still exact.
@@ -84,7 +84,12 @@ class Posterior:
 
 
 def posterior(
-    summary: Gram, *, fit_intercept: bool = True, start: Any = None, random_state: int | None = 0
+    summary: Gram,
+    *,
+    fit_intercept: bool = True,
+    tolerance: float = 0.03,
+    start: Any = None,
+    random_state: int | None = 0,
 ) -> Posterior:
     r"""The posterior of a sparse linear model, averaged over models by Gibbs sampling.
 
@@ -106,6 +111,8 @@ def posterior(
     summary : Gram
     fit_intercept : bool, default=True
         Whether the model has an intercept.
+    tolerance : float, default=0.03
+        The largest Monte Carlo error, as a share of the risk.
     start : array-like of int, optional
         Features of the model at which half of the chains begin; the others begin with none. By default a model found by
         forward selection, backward elimination and swaps.
@@ -135,6 +142,8 @@ def posterior(
     array([3, 5])
     """
     check_summary(summary, Gram)
+    if not tolerance > 0.0:
+        raise ValueError(f"tolerance must be positive, got {tolerance!r}")
     centred, d = bool(fit_intercept), summary.n_features
     moments = summary.moments(centred)
     n, usable = moments.weight, moments.squares > TINY * max(moments.weight, 1.0)
@@ -149,7 +158,7 @@ def posterior(
     support = support[usable[support]]
     begin[support] = least_squares(summary, support, centred).values / unit[support]
     columns = Columns(moments, scale, sqrt(n / moments.total))
-    chains = _run(_chains(columns, begin, freedom, np.random.SeedSequence(random_state)), columns)
+    chains = _run(_chains(columns, begin, freedom, np.random.SeedSequence(random_state)), columns, tolerance)
     return _pooled(summary, chains, unit, columns, centred)
 
 
@@ -157,7 +166,7 @@ def _first_support(summary: Gram, moments: Moments, centred: bool) -> Integers:
     """A model to begin with: the least n log(RSS) + 2 k log d that a search finds."""
     subsets = Subsets(centred)
     most = subsets.most(summary)
-    penalty = Penalty(2.0 * log(max(moments.n_features, 2)), [0.0] * (most + 1))
+    penalty = Penalty(2.0 * log(max(moments.n_features, 2)), np.zeros(most + 1))
     return subsets.search(summary, penalty, most).best.support
 
 
@@ -175,7 +184,7 @@ def _chains(columns: Columns, begin: Floats, freedom: float, seeds: np.random.Se
     ]
 
 
-def _run(chains: list[Chain], columns: Columns) -> list[Chain]:
+def _run(chains: list[Chain], columns: Columns, tolerance: float) -> list[Chain]:
     """Let the chains go on until they agree; an interrupt falls between batches of sweeps."""
     for chain in chains:
         chain.run(BURN_IN, MOVES, False)
@@ -183,7 +192,7 @@ def _run(chains: list[Chain], columns: Columns) -> list[Chain]:
         for chain in chains:
             chain.run(BATCH, MOVES, True)
         risk, error = _risk_and_error(chains, columns)
-        if error <= TOLERATED * risk or chains[0].n_draws >= MOST_DRAWS:
+        if error <= tolerance * risk or chains[0].n_draws >= MOST_DRAWS:
             return chains
 
 

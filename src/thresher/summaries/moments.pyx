@@ -66,7 +66,8 @@ cdef class Moments:
         else:
             product += np.asarray(self.shift_x) * (np.asarray(self.half) @ coef)
             product += np.asarray(self.half) * (np.asarray(self.shift_x) @ coef)
-        result.products, result.total = product, max(float(coef @ product), 0.0)
+        result.products = result.cross = product
+        result.total = max(float(coef @ product), 0.0)
         return result
 
     cdef void read(self, Py_ssize_t j, double *out) noexcept nogil:
