@@ -62,7 +62,9 @@ def run(arguments):
     start = time.perf_counter()
     for i, (design, n, n_active, snr, seed) in enumerate(chosen):
         key = f"{arguments.features}/{design}/{n}/{n_active}/{snr}/{seed}"
-        done = store["runs"].setdefault(key, {})
+        done = store["runs"].get(key, {})
+        if "lasso" not in arguments.methods and "LassoCV" not in done:
+            continue
         for method in arguments.methods:
             if method == "ours" or "LassoCV" not in done:
                 X, y, T, truth = draw(design, n, arguments.features, n_active, snr, seed)

@@ -36,8 +36,9 @@ NOTHING = LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
 # where a support is hardly known, with 1 / AT_FIRST more.
 AT_FOLD, AT_LATEST, AT_FIRST = 20, 10, 5
 # While rows stream in, the posterior is sampled at the first choice with so many rows, then whenever there are twice as
-# many, with a Monte Carlo error of at most this share of its risk.
-FIRST_POSTERIOR, WHILE_STREAMING = 128, 0.1
+# many, with fewer draws than at the end of the rows.
+FIRST_POSTERIOR = 128
+WHILE_STREAMING: dict[str, Any] = {"tolerance": 0.1, "burn_in": 5}
 
 
 class _Problem(NamedTuple):
@@ -74,22 +75,25 @@ class SparseRegressor(SummaryLinear):
     .. math:: \min_{\theta, b} \; \frac{1}{2 n} \sum_{i \le n} (y_i - b - x_i^\top \theta)^2
               \quad \text{subject to} \quad \|\theta\|_0 \le s
 
-    over *all* rows so far, from summary statistics alone, and chooses s: there is nothing to tune. ``fit`` is
-    best-subset selection as ``abess.LinearRegression().fit(X, y)``, by forward selection, backward elimination and
-    pairwise swaps. ``partial_fit`` chooses the support at fixed row counts. Between them the estimate is least squares
-    of all rows so far on that support, computed when it is read. ``OnlineHardThresholding`` is the algorithm of the
-    paper for the same problem.
+    over *all* rows so far, from summary statistics alone, and chooses s: there is nothing to tune. For a given s,
+    ``fit`` is best-subset selection as ``abess.LinearRegression().fit(X, y)``, by forward selection, backward
+    elimination and pairwise swaps. By default it averages over models (``thresher.posterior``) and keeps the shortest
+    list of features that predicts as well as the average, up to its error. ``partial_fit`` chooses the support at fixed
+    row counts. Between them the estimate is that of all rows so far on that support, computed when it is read.
+    ``OnlineHardThresholding`` is the algorithm of the paper for the same problem.
 
-    A row costs d^2 flops in blocks of BLAS-3; a choice of s features O(d s^2), after O(log n) of n rows. Memory is
-    8 d^2 bytes, a buffer of at most 256 rows and O(s^2), and does not grow but for O(s) at each choice.
+    A row costs d^2 flops in blocks of BLAS-3; a choice of s features O(d s^2), after O(log n) of n rows. The posterior
+    takes some milliseconds for 200 features and some tens for 1000, whenever rows have doubled. Memory is 8 d^2 bytes,
+    a buffer of at most 256 rows and O(s^2), and does not grow but for O(s) at each choice.
 
     Parameters
     ----------
     sparsity : int or "auto", default="auto"
         How many features to keep, s; more than there are columns means all. With `groups` it counts groups.
         ``"auto"`` chooses it from the data.
-    selection : {"ebic", "cv"} or an instance of Ebic or CrossValidation, default="ebic"
-        How ``"auto"`` chooses: by the extended BIC, or by cross-validation in the early rows.
+    selection : {"posterior", "ebic", "cv"} or an instance of Ebic or CrossValidation, default="posterior"
+        How ``"auto"`` chooses: the shortest list that predicts like the posterior mean, the extended BIC, or
+        cross-validation in the early rows. With `groups`, ``"posterior"`` is the extended BIC.
     fit_intercept : bool, default=True
         Whether the model has an intercept.
     groups : array-like of shape (n_features,), optional
@@ -97,15 +101,24 @@ class SparseRegressor(SummaryLinear):
         are kept or dropped together.
     dtype : {"float64", "float32"}, default="float64"
         Storage of the d x d co-moments; float32 halves the memory.
+    estimate : {"sparse", "posterior_mean"}, default="sparse"
+        What ``coef_`` is: zero outside the support, or the posterior mean of all rows so far, which is not sparse and
+        predicts better while rows are few. It is computed when it is read. ``support_`` is the same for both.
+    random_state : int, default=0
+        Seed of the posterior.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        Coefficients: least squares on the support, zero elsewhere. Read-only.
+        Coefficients: zero outside the support. On it they are least squares, shrunk as the posterior asks for with
+        ``selection="posterior"``. Read-only.
     intercept_ : float
         Intercept; 0.0 if ``fit_intercept=False``.
     support_ : ndarray of int
-        Sorted indices of the nonzero coefficients.
+        Sorted indices of the features that were chosen.
+    inclusion_probabilities_ : ndarray of shape (n_features_in_,)
+        Probability that each feature matters, with ``selection="posterior"``: of the posterior from which the support
+        comes, which while streaming may be as old as half of the rows.
     sparsity_ : int
         The s in use: the one chosen, or `sparsity`, or the number of columns (or groups) if there are fewer.
     selection_ : Selection
@@ -127,7 +140,10 @@ class SparseRegressor(SummaryLinear):
     -----
     Rows are folded into the co-moments in blocks of 128 to 256. The support is chosen again at the first fold at which
     there are at least 5 % more rows, and at the latest when there are 10 % more (20 % in the first block). ``fit``,
-    ``fit_summary`` and ``finish`` choose on all rows. Reading an attribute never changes what comes later.
+    ``fit_summary`` and ``finish`` choose on all rows. The posterior is sampled at the first choice with 128 rows, then
+    whenever there are twice as many, and by ``fit``, ``fit_summary`` and ``finish``. Between, the support follows the
+    extended BIC, and coefficients are ridge regression with the penalties that the last posterior implies. Reading an
+    attribute never changes what comes later.
 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. Results do not depend on the
     scales of the columns, to rounding.
@@ -180,7 +196,7 @@ class SparseRegressor(SummaryLinear):
         self,
         sparsity: int | str = "auto",
         *,
-        selection: str | Method = "ebic",
+        selection: str | Method = "posterior",
         fit_intercept: bool = True,
         groups: ArrayLike | None = None,
         dtype: str = "float64",
@@ -306,32 +322,35 @@ class SparseRegressor(SummaryLinear):
             else:
                 self._support, values = family.best(summary, self._size)
             if isinstance(self._solved.method, PosteriorMethod):
-                values = self._shorten(self._solved.method, final)
+                values = self._shorten(self._solved.method, values, final)
         self._estimated = None
         self._next = next_selection(summary)
         self._support.setflags(write=False)  # records share it
         note(self._history, summary, self._size, self._support, values)
 
-    def _shorten(self, method: PosteriorMethod, final: bool) -> Floats:
-        """Turn the support of the criterion into the list of the posterior, and return its coefficients."""
+    def _shorten(self, method: PosteriorMethod, values: Floats, final: bool) -> Floats:
+        """Turn the support of the criterion, with these coefficients, into the list of the posterior with its own."""
         summary, centred = self.summary_, self._solved.centred
         if final or summary.n_samples >= self._next_posterior:
             seed = method.random_state
             now = (
                 self._sample()
                 if final
-                else posterior(summary, fit_intercept=centred, tolerance=WHILE_STREAMING, random_state=seed)
+                else posterior(summary, fit_intercept=centred, random_state=seed, **WHILE_STREAMING)
             )
             self._scheduled = method.short_list(summary, now, self._support, centred)
             self._next_posterior = 2 * summary.n_samples
             self.selection_ = self._scheduled.selection
         self._listed = self._scheduled
         if self._listed is None:
-            self._ridge = None
-        else:
-            self._support, self._ridge = self._listed.followed(self._support)
+            return values
+        chosen = self._support
+        self._support, ridge = self._listed.followed(chosen)
         self._size = len(self._support)
-        return least_squares(summary, self._support, centred, self._ridge).values
+        if not ridge.any() and np.array_equal(chosen, self._support):
+            return values
+        self._ridge = ridge
+        return least_squares(summary, self._support, centred, ridge).values
 
     # -- the estimate ----------------------------------------------------------------------------------
 

@@ -64,9 +64,9 @@ class PosteriorMethod(Criterion):
     """Choose the shortest list of features whose fitted values are close to those of the posterior mean.
 
     Forward selection towards the fitted values of the posterior mean, instead of y, until the mean squared distance is
-    a quarter of the posterior's risk. The risk falls like 1/n, so there is no floor under the error. Coefficients are
-    the closest on the list. They are ridge regression with a penalty for each feature, which stands for its prior; so
-    they can be computed again when there are more rows.
+    a quarter of the posterior's risk; then backward elimination, as long as it stays below that. The risk falls like
+    1/n, so there is no floor under the error. Coefficients are the closest on the list. They are ridge regression with
+    a penalty for each feature, which stands for its prior; so they can be computed again when there are more rows.
 
     Where the list is what the extended BIC chooses, and the t statistics of all its features are beyond doubt, nothing
     is shrunk: coefficients are least squares. Where no posterior is at hand the criterion chooses, as `Ebic` does.
@@ -91,11 +91,18 @@ class PosteriorMethod(Criterion):
         enough, distances = WITHIN * posterior.risk * moments.weight, [basis.residual]
         while basis.residual > enough and basis.add_best():
             distances.append(basis.residual)
+        needed = None
+        for units, distance in basis.eliminated():  # those that later ones have made superfluous
+            if distance > enough:
+                break
+            needed, distances = units, [*distances[: len(units)], distance]
+        basis = basis if needed is None else basis.restarted(needed)
         support = np.array(sorted(basis.order), np.intp)
+        values = basis.coefficients()
         criterion = np.maximum(distances, 0.0) / moments.weight
         return ShortList(
             support=support,
-            ridge=self._ridge(summary, posterior, support, basis.coefficients(), criterion_support, centred),
+            ridge=self._ridge(summary, posterior, support, values, criterion_support, centred),
             criterion_support=criterion_support,
             inclusion_probabilities=posterior.inclusion_probabilities,
             selection=Selection(

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from thresher._utils.arrays import Floats, Integers
-from thresher._utils.checks import check_features, check_summary
+from thresher._utils.checks import check_features, check_positive_integer, check_summary
 from thresher._utils.tolerances import PERFECT, TINY
 from thresher.solvers._posterior import Chain, Columns
 from thresher.solvers.forward_backward import Penalty
@@ -19,8 +19,8 @@ from thresher.summaries.moments import Moments
 
 # Half of the chains begin at a support, half at zero.
 N_CHAINS = 4
-# Sweeps of each chain before draws count, and after which the Monte Carlo error is looked at.
-BURN_IN, BATCH = 20, 10
+# Sweeps of each chain after which the Monte Carlo error is looked at.
+BATCH = 10
 # Draws of a chain at the most.
 MOST_DRAWS = 200
 # Coefficients that are drawn a new place after every sweep.
@@ -88,6 +88,7 @@ def posterior(
     *,
     fit_intercept: bool = True,
     tolerance: float = 0.03,
+    burn_in: int = 20,
     start: Any = None,
     random_state: int | None = 0,
 ) -> Posterior:
@@ -113,6 +114,8 @@ def posterior(
         Whether the model has an intercept.
     tolerance : float, default=0.03
         The largest Monte Carlo error, as a share of the risk.
+    burn_in : int, default=20
+        Sweeps of each chain before its draws count.
     start : array-like of int, optional
         Features of the model at which half of the chains begin; the others begin with none. By default a model found by
         forward selection, backward elimination and swaps.
@@ -144,6 +147,7 @@ def posterior(
     check_summary(summary, Gram)
     if not tolerance > 0.0:
         raise ValueError(f"tolerance must be positive, got {tolerance!r}")
+    check_positive_integer(burn_in, "burn_in")
     centred, d = bool(fit_intercept), summary.n_features
     moments = summary.moments(centred)
     n, usable = moments.weight, moments.squares > TINY * max(moments.weight, 1.0)
@@ -158,7 +162,7 @@ def posterior(
     support = support[usable[support]]
     begin[support] = least_squares(summary, support, centred).values / unit[support]
     columns = Columns(moments, scale, sqrt(n / moments.total))
-    chains = _run(_chains(columns, begin, freedom, np.random.SeedSequence(random_state)), columns, tolerance)
+    chains = _run(_chains(columns, begin, freedom, np.random.SeedSequence(random_state)), columns, tolerance, burn_in)
     return _pooled(summary, chains, unit, columns, centred)
 
 
@@ -184,10 +188,10 @@ def _chains(columns: Columns, begin: Floats, freedom: float, seeds: np.random.Se
     ]
 
 
-def _run(chains: list[Chain], columns: Columns, tolerance: float) -> list[Chain]:
+def _run(chains: list[Chain], columns: Columns, tolerance: float, burn_in: int) -> list[Chain]:
     """Let the chains go on until they agree; an interrupt falls between batches of sweeps."""
     for chain in chains:
-        chain.run(BURN_IN, MOVES, False)
+        chain.run(burn_in, MOVES, False)
     while True:
         for chain in chains:
             chain.run(BATCH, MOVES, True)
