@@ -10,6 +10,7 @@ import platform
 import shutil
 from pathlib import Path
 
+import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
@@ -20,6 +21,8 @@ SOURCE, GENERATED = Path("src"), Path("build", "debug" if DEBUG else "release")
 # No -ffast-math: sums are taken in the order written, but for those of reductions.h, which ask for another. Numbers are
 # never contracted to fused operations, so the two builds differ only in the order of those sums.
 EXACT = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
+# Random numbers come from NumPy's own library, which is linked statically.
+RANDOM = Path(numpy.__file__).parent / "random" / "lib"
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
 # No check for None: with it, Cython refuses `self.n += 1` where the interpreter's lock is not held.
 CHECKS = {"boundscheck": DEBUG, "wraparound": False, "initializedcheck": DEBUG, "nonecheck": False, "cdivision": True}
@@ -31,7 +34,9 @@ def kernel(source: Path) -> Extension:
     return Extension(
         ".".join(source.relative_to(SOURCE).with_suffix("").parts),
         [str(source)],
-        include_dirs=[str(SOURCE / "thresher" / "_utils")],
+        include_dirs=[str(SOURCE / "thresher" / "_utils"), numpy.get_include()],
+        library_dirs=[str(RANDOM)],
+        libraries=["npyrandom"],
         extra_compile_args=flags,
         extra_link_args=SANITIZERS if SANITIZED else ["-s"],
     )
@@ -48,6 +53,8 @@ def for_newer_processors(extension: Extension) -> Extension:
         f"{package}._x86_64_v3.{name}",
         [str(copy)],
         include_dirs=extension.include_dirs,
+        library_dirs=extension.library_dirs,
+        libraries=extension.libraries,
         extra_compile_args=[*extension.extra_compile_args, "-mavx2", "-mfma"],
         extra_link_args=extension.extra_link_args,
     )

@@ -68,7 +68,7 @@ def test_a_stream_equals_the_reference_on_its_rows(seed, kind, n, d, centred, no
     rng = np.random.default_rng(seed)
     X = design(rng, kind, n, d) + rng.integers(0, 2) * rng.standard_normal(d)
     y = X[:, :3] @ rng.standard_normal(min(d, 3)) + noise * rng.standard_normal(n) + 1.0
-    model = SparseRegressor(fit_intercept=centred).partial_fit(X, y)
+    model = SparseRegressor(selection="ebic", fit_intercept=centred).partial_fit(X, y)
     coef, intercept = reference.estimate(X, y, centred)
     fitted = X @ coef + intercept
     if kind != "duplicated":  # equal columns are told apart by rounding alone
@@ -128,7 +128,7 @@ def test_any_cut_gives_bit_identical_coefficients(rng, parameters, weighted):
 def test_the_estimate_is_least_squares_of_all_rows_on_the_support(rng, centred):
     """Also between two choices, where the support is older than the last rows."""
     X, y, _ = problem(rng)
-    model = SparseRegressor(fit_intercept=centred)
+    model = SparseRegressor(selection="ebic", fit_intercept=centred)
     for start in range(0, 600, 50):
         model.partial_fit(X[start : start + 50], y[start : start + 50])
         n, support = start + 50, model.support_

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from thresher.selection.cross_validation import CrossValidation
     from thresher.selection.ebic import Ebic
     from thresher.selection.noise_edge import NoiseEdge
+    from thresher.solvers.posterior import posterior
     from thresher.sparsity.cardinality import Cardinality
     from thresher.sparsity.groups import Groups
     from thresher.sparsity.rank import Rank
@@ -41,6 +42,7 @@ _HOMES = {
     "ReducedRankRegressor": "thresher.estimators.reduced_rank_regressor",
     "SparseRegressor": "thresher.estimators.sparse_regressor",
     "load": "thresher.io.checkpoint",
+    "posterior": "thresher.solvers.posterior",
 }
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "SparseRegressor",
     "__version__",
     "load",
+    "posterior",
 ]
 
 

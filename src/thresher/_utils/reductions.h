@@ -107,6 +107,17 @@ static inline double largest_of(const double *a, ptrdiff_t n) {
     return top;
 }
 
+/* The largest of weight a^2, at least zero */
+static inline double largest_square(const double *weight, const double *a, ptrdiff_t n) {
+    double top = 0.0;
+#pragma omp simd reduction(max : top)
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double value = weight[i] * (a[i] * a[i]);
+        top = value > top ? value : top;
+    }
+    return top;
+}
+
 /* Whether every number is one, and of size at most `limit` */
 static inline int all_within(const double *a, double limit, ptrdiff_t n) {
     double beyond = 0.0;

@@ -18,6 +18,7 @@ cdef extern from "reductions.h" nogil:
         const double *count, const double *sum, const double *theta, double offset, const double *cols, Py_ssize_t n
     ) noexcept
     double largest_of(const double *a, Py_ssize_t n) noexcept
+    double largest_square(const double *weight, const double *a, Py_ssize_t n) noexcept
     bint all_within(const double *a, double limit, Py_ssize_t n) noexcept
     void add_four_rows(
         const double *rows, const double *r, const double *v, double *x, double *xx, double *xy, Py_ssize_t d

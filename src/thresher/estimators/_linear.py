@@ -73,7 +73,8 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "coef_")
-        mask: NDArray[np.bool_] = self.coef_ != 0.0
+        mask = np.zeros(len(self.coef_), np.bool_)
+        mask[self.support_] = True
         return mask
 
     def __sklearn_tags__(self) -> Any:
@@ -128,13 +129,18 @@ class SummaryLinear(SparseLinear, StreamingRows):
         return self._scored.r2
 
     @property
+    def _sparse_coef(self) -> Floats:
+        """Coefficients that are zero outside the support."""
+        return self.coef_
+
+    @property
     def selected_groups_(self) -> NDArray[Any]:
         """Labels of the groups that are kept, in the order in which they first appear."""
         check_is_fitted(self, "summary_")
         groups = self._family.groups
         if groups is None:
             raise AttributeError("selected_groups_ needs groups; this model was fitted without.")
-        names: NDArray[Any] = groups.names[groups.norms(self.coef_) > 0.0]
+        names: NDArray[Any] = groups.names[groups.norms(self._sparse_coef) > 0.0]
         return names
 
     @locked
@@ -170,7 +176,7 @@ class SummaryLinear(SparseLinear, StreamingRows):
         """The variance of the noise: residual sum of squares over n less the coefficients and the intercept."""
         from thresher.inference.intervals import noise_variance
 
-        return noise_variance(self.summary_, self.coef_, self._family.centred)
+        return noise_variance(self.summary_, self._sparse_coef, self._family.centred)
 
     @locked
     def diagnose(self) -> "Diagnosis":
@@ -183,7 +189,7 @@ class SummaryLinear(SparseLinear, StreamingRows):
         """
         from thresher.inference.diagnostics import diagnose
 
-        coef, n = self.coef_, self.n_samples_seen_
+        coef, n = self._sparse_coef, self.n_samples_seen_
         recent = [record for record in self.selection_history_ if 2 * record.n_samples >= n]
         names = getattr(self, "feature_names_in_", None)
         return diagnose(
@@ -296,7 +302,7 @@ class SummaryLinear(SparseLinear, StreamingRows):
         if method not in ("debiased", "split"):
             raise ValueError(f"method must be 'debiased' or 'split', got {method!r}")
         index = None if features is None else self._feature_numbers(features)
-        coef, centred = self.coef_, self._family.centred
+        coef, centred = self._sparse_coef, self._family.centred
         if method == "debiased":
             index = np.flatnonzero(coef) if index is None else index
             found = debiased_intervals(self.summary_, coef, index, level, centred, names=self._names_of(index))

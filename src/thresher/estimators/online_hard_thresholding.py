@@ -161,7 +161,7 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
 
     _schema = Schema(
         lambda model: model.sparsity_ == model._rounds.size,
-        lambda model: model._rounds.family == model._family,
+        lambda model: model._rounds.family == model._rounds_family(),
         lambda model: np.array_equal(model.coef_, model._rounds.inner.coef.reshape(-1)),
         lambda model: model.intercept_ == (model._rounds.inner.intercept if model._solved.centred else 0.0),
         _solved=Is(_Problem),
@@ -242,11 +242,15 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
     def _new_rounds(self) -> SelectingRounds:
         problem = self._solved
         method = CrossValidation() if problem.size is None else None
-        family: Thresholding = self._family
-        if problem.algorithm is not None:
-            what = problem.centred, problem.groups, problem.standardized, problem.rule
-            family = AlgorithmFamily(*what, *problem.algorithm)
-        return SelectingRounds(self.summary_, family, problem.size or 0, method, self.n_warmup)
+        return SelectingRounds(self.summary_, self._rounds_family(), problem.size or 0, method, self.n_warmup)
+
+    def _rounds_family(self) -> Thresholding:
+        """The models that rounds choose from."""
+        problem = self._solved
+        if problem.algorithm is None:
+            return self._family
+        what = problem.centred, problem.groups, problem.standardized, problem.rule
+        return AlgorithmFamily(*what, *problem.algorithm)
 
     def _coef_shape(self) -> tuple[int, ...]:
         return (self.summary_.n_features,)

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats, Integers
+from thresher._utils.checks import check_summary
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.locks import lock_of, locked
 from thresher.estimators._linear import SummaryLinear
@@ -20,14 +21,16 @@ from thresher.selection.cross_validation import CrossValidation, CrossValidation
 from thresher.selection.ebic import Ebic
 from thresher.selection.history import Record, follows, note
 from thresher.selection.noise_edge import NoiseEdge
+from thresher.selection.short_list import PosteriorMethod, ShortList
 from thresher.selection.subset_family import SubsetFamily
 from thresher.solvers.least_squares import LinearFit, least_squares
+from thresher.solvers.posterior import Posterior, posterior
 from thresher.solvers.subsets import SubsetPath
 from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
 # How to choose a size, by name.
-METHODS: dict[str, Method] = {"ebic": Ebic(), "cv": CrossValidation()}
+METHODS: dict[str, Method] = {"posterior": PosteriorMethod(), "ebic": Ebic(), "cv": CrossValidation()}
 
 # The estimate before the first row that counts.
 NOTHING = LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
@@ -35,6 +38,10 @@ NOTHING = LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
 # Choose again at the first fold with 1 / AT_FOLD more rows, at the latest with 1 / AT_LATEST more; in the first block,
 # where a support is hardly known, with 1 / AT_FIRST more.
 AT_FOLD, AT_LATEST, AT_FIRST = 20, 10, 5
+# While rows stream in, the posterior is sampled at the first choice with so many rows, then whenever there are twice as
+# many, with fewer draws than at the end of the rows.
+FIRST_POSTERIOR = 128
+WHILE_STREAMING: dict[str, Any] = {"tolerance": 0.1, "burn_in": 5}
 
 
 @described(
@@ -78,22 +85,25 @@ class SparseRegressor(SummaryLinear):
     .. math:: \min_{\theta, b} \; \frac{1}{2 n} \sum_{i \le n} (y_i - b - x_i^\top \theta)^2
               \quad \text{subject to} \quad \|\theta\|_0 \le s
 
-    over *all* rows so far, from summary statistics alone, and chooses s: there is nothing to tune. ``fit`` is
-    best-subset selection as ``abess.LinearRegression().fit(X, y)``, by forward selection, backward elimination and
-    pairwise swaps. ``partial_fit`` chooses the support at fixed row counts. Between them the estimate is least squares
-    of all rows so far on that support, computed when it is read. ``OnlineHardThresholding`` is the algorithm of the
-    paper for the same problem.
+    over *all* rows so far, from summary statistics alone, and chooses s: there is nothing to tune. For a given s,
+    ``fit`` is best-subset selection as ``abess.LinearRegression().fit(X, y)``, by forward selection, backward
+    elimination and pairwise swaps. By default it averages over models (``thresher.posterior``) and keeps the shortest
+    list of features that predicts as well as the average, up to its error. ``partial_fit`` chooses the support at fixed
+    row counts. Between them the estimate is that of all rows so far on that support, computed when it is read.
+    ``OnlineHardThresholding`` is the algorithm of the paper for the same problem.
 
-    A row costs d^2 flops in blocks of BLAS-3; a choice of s features O(d s^2), after O(log n) of n rows. Memory is
-    8 d^2 bytes, a buffer of at most 256 rows and O(s^2), and does not grow but for O(s) at each choice.
+    A row costs d^2 flops in blocks of BLAS-3; a choice of s features O(d s^2), after O(log n) of n rows. The posterior
+    takes some milliseconds for 200 features and some tens for 1000, whenever rows have doubled. Memory is 8 d^2 bytes,
+    a buffer of at most 256 rows and O(s^2), and does not grow but for O(s) at each choice.
 
     Parameters
     ----------
     sparsity : int or "auto", default="auto"
         How many features to keep, s; more than there are columns means all. With `groups` it counts groups.
         ``"auto"`` chooses it from the data.
-    selection : {"ebic", "cv"} or an instance of Ebic or CrossValidation, default="ebic"
-        How ``"auto"`` chooses: by the extended BIC, or by cross-validation in the early rows.
+    selection : {"posterior", "ebic", "cv"} or an instance of Ebic or CrossValidation, default="posterior"
+        How ``"auto"`` chooses: the shortest list that predicts like the posterior mean, the extended BIC, or
+        cross-validation in the early rows. With `groups`, ``"posterior"`` is the extended BIC.
     fit_intercept : bool, default=True
         Whether the model has an intercept.
     groups : array-like of shape (n_features,), optional
@@ -101,15 +111,24 @@ class SparseRegressor(SummaryLinear):
         are kept or dropped together.
     dtype : {"float64", "float32"}, default="float64"
         Storage of the d x d co-moments; float32 halves the memory.
+    estimate : {"sparse", "posterior_mean"}, default="sparse"
+        What ``coef_`` is: zero outside the support, or the posterior mean of all rows so far, which is not sparse and
+        predicts better while rows are few. It is computed when it is read. ``support_`` is the same for both.
+    random_state : int, default=0
+        Seed of the posterior.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        Coefficients: least squares on the support, zero elsewhere. Read-only.
+        Coefficients: zero outside the support. On it they are least squares, shrunk as the posterior asks for with
+        ``selection="posterior"``. Read-only.
     intercept_ : float
         Intercept; 0.0 if ``fit_intercept=False``.
     support_ : ndarray of int
-        Sorted indices of the nonzero coefficients.
+        Sorted indices of the features that were chosen.
+    inclusion_probabilities_ : ndarray of shape (n_features_in_,)
+        Probability that each feature matters, with ``selection="posterior"``: of the posterior from which the support
+        comes, which while streaming may be as old as half of the rows.
     sparsity_ : int
         The s in use: the one chosen, or `sparsity`, or the number of columns (or groups) if there are fewer.
     selection_ : Selection
@@ -131,7 +150,10 @@ class SparseRegressor(SummaryLinear):
     -----
     Rows are folded into the co-moments in blocks of 128 to 256. The support is chosen again at the first fold at which
     there are at least 5 % more rows, and at the latest when there are 10 % more (20 % in the first block). ``fit``,
-    ``fit_summary`` and ``finish`` choose on all rows. Reading an attribute never changes what comes later.
+    ``fit_summary`` and ``finish`` choose on all rows. The posterior is sampled at the first choice with 128 rows, then
+    whenever there are twice as many, and by ``fit``, ``fit_summary`` and ``finish``. Between, the support follows the
+    extended BIC, and coefficients are ridge regression with the penalties that the last posterior implies. Reading an
+    attribute never changes what comes later.
 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. Results do not depend on the
     scales of the columns, to rounding.
@@ -165,6 +187,8 @@ class SparseRegressor(SummaryLinear):
         "fit_intercept": ["boolean"],
         "groups": ["array-like", None],
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
+        "estimate": [StrOptions({"sparse", "posterior_mean"})],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
     }
     _schema = Schema(
         lambda model: follows(model._history, model.summary_.n_samples, model.n_features_in_),
@@ -174,6 +198,7 @@ class SparseRegressor(SummaryLinear):
         lambda model: (model._chooser is None) == (model._solved.method is None),
         lambda model: model._chooser is None or model._chooser.fits(model.summary_),
         lambda model: model._prequential.fits(model.summary_),
+        lambda model: all(one is None or one.fits(model.n_features_in_) for one in (model._listed, model._scheduled)),
         _history=List(Is(Record)),
         _prequential=Is(Prequential),
         _support=Array("support", dtype="i8", least=0, below="n_features_in_", ascending=True, shared=True),
@@ -181,29 +206,42 @@ class SparseRegressor(SummaryLinear):
         _solved=Is(_Problem),
         _size=Count(),
         _chooser=Either(Is(CrossValidationChooser), Of(Criterion), Nothing()),
-        selection_=Maybe(Is(Selection)),
+        selection_=Maybe(Is(Selection, shared=True)),
+        _ridge=Array("support") | None,
+        _listed=Is(ShortList, shared=True) | None,
+        _scheduled=Is(ShortList, shared=True) | None,
+        _next_posterior=Count(1),
     )
     _chooser: Chooser | None
     _size: int
     _next: int
+    _ridge: Floats | None
+    _listed: ShortList | None  # the last list of a posterior, which the support is, or has followed from
+    _scheduled: ShortList | None  # the same of the stream, whatever `finish` has done
+    _next_posterior: int
     _estimated: _Estimate | None
+    _sampled: tuple[int, int, bool, Posterior] | None
     # Computed when it is read, so not part of what is saved.
-    _transient: ClassVar[tuple[str, ...]] = (*SummaryLinear._transient, "_estimated")
+    _transient: ClassVar[tuple[str, ...]] = (*SummaryLinear._transient, "_estimated", "_sampled")
 
     def __init__(
         self,
         sparsity: int | str = "auto",
         *,
-        selection: str | Method = "ebic",
+        selection: str | Method = "posterior",
         fit_intercept: bool = True,
         groups: ArrayLike | None = None,
         dtype: str = "float64",
+        estimate: str = "sparse",
+        random_state: int = 0,
     ) -> None:
         self.sparsity = sparsity
         self.selection = selection
         self.fit_intercept = fit_intercept
         self.groups = groups
         self.dtype = dtype
+        self.estimate = estimate
+        self.random_state = random_state
 
     # -- fitting ---------------------------------------------------------------------------------------
 
@@ -215,12 +253,12 @@ class SparseRegressor(SummaryLinear):
             with self._unchanged_by_failure():
                 self._check_parameters()
                 self._adopt_parameters()
-            due = self._next
+            due, scheduled, due_posterior = self._next, self._scheduled, self._next_posterior
             if self._chooser is not None:
                 self._chooser.force()
-            self._select()
+            self._select(final=True)
             if self.summary_.n_samples < due:  # what comes later does not depend on this
-                self._next = due
+                self._next, self._scheduled, self._next_posterior = due, scheduled, due_posterior
             self._estimate()
         return self
 
@@ -244,12 +282,17 @@ class SparseRegressor(SummaryLinear):
         self._history: list[Record] = []
         self._prequential = Prequential()
         self._support: Integers = np.zeros(0, np.intp)
-        self._estimated = None
+        self._ridge = self._estimated = self._sampled = None
         self._next = 1
+        self._forget_posterior()
         self._solved = self._problem()
         self._adopted = self._parameters()
         self._size = self._solved.size or 0
         self._chooser = None if self._solved.method is None else self._solved.method.chooser(0)
+
+    def _forget_posterior(self) -> None:
+        self._listed = self._scheduled = None
+        self._next_posterior = FIRST_POSTERIOR
 
     def _problem(self) -> _Problem:
         groups = self._checked_groups(self.summary_.n_features)
@@ -258,6 +301,10 @@ class SparseRegressor(SummaryLinear):
             method = METHODS[self.selection] if isinstance(self.selection, str) else self.selection
             if isinstance(method, NoiseEdge):
                 raise ValueError("selection=NoiseEdge() chooses ranks; use selection='ebic' for features.")
+            if isinstance(method, PosteriorMethod):  # which knows no groups
+                method = PosteriorMethod(int(self.random_state)) if groups is None else METHODS["ebic"]
+        if groups is not None and self.estimate == "posterior_mean":
+            raise ValueError("The posterior mean does not know groups; use estimate='sparse' with groups.")
         return _Problem(size, method, bool(self.fit_intercept), groups)
 
     def _adopt_parameters(self) -> None:
@@ -273,6 +320,7 @@ class SparseRegressor(SummaryLinear):
             if self._chooser is not None:
                 self._chooser.check(self.summary_)
             self.__dict__.pop("selection_", None)
+            self._forget_posterior()
         self._solved, self._next = problem, 1
         self._size = self._size if problem.size is None else problem.size
 
@@ -302,9 +350,10 @@ class SparseRegressor(SummaryLinear):
                 start = end
                 interrupts.check()
 
-    def _select(self) -> None:
-        """Choose the support on the summary as it stands."""
+    def _select(self, final: bool = False) -> None:
+        """Choose the support on the summary as it stands; `final` says whether rows may end here."""
         summary, family, values = self.summary_, self._family, np.zeros(0)
+        self._ridge = self._listed = None
         if summary.weight > 0.0:
             self._warn_of_vanishing(summary.sums())
             choice = None if self._chooser is None else self._chooser.choose(family, summary)
@@ -316,10 +365,36 @@ class SparseRegressor(SummaryLinear):
                 self._support, values, _ = path.best
             else:
                 self._support, values = family.best(summary, self._size)
+            if isinstance(self._solved.method, PosteriorMethod):
+                values = self._shorten(self._solved.method, values, final)
         self._estimated = None
         self._next = next_selection(summary)
         self._support.setflags(write=False)  # records share it
         note(self._history, summary, self._size, self._support, values)
+
+    def _shorten(self, method: PosteriorMethod, values: Floats, final: bool) -> Floats:
+        """Turn the support of the criterion, with these coefficients, into the list of the posterior with its own."""
+        summary, centred = self.summary_, self._solved.centred
+        if final or summary.n_samples >= self._next_posterior:
+            seed = method.random_state
+            now = (
+                self._sample()
+                if final
+                else posterior(summary, fit_intercept=centred, random_state=seed, **WHILE_STREAMING)
+            )
+            self._scheduled = method.short_list(summary, now, self._support, centred)
+            self._next_posterior = 2 * summary.n_samples
+            self.selection_ = self._scheduled.selection
+        self._listed = self._scheduled
+        if self._listed is None:
+            return values
+        chosen = self._support
+        self._support, ridge = self._listed.followed(chosen)
+        self._size = len(self._support)
+        if not ridge.any() and np.array_equal(chosen, self._support):
+            return values
+        self._ridge = ridge
+        return least_squares(summary, self._support, centred, ridge).values
 
     # -- the estimate ----------------------------------------------------------------------------------
 
@@ -329,17 +404,59 @@ class SparseRegressor(SummaryLinear):
 
     @locked
     def _estimate(self) -> _Estimate:
-        """Least squares on the support, computed once for all rows so far."""
+        """Least squares on the support, shrunk as the posterior asks for, computed once for all rows so far."""
         if "summary_" not in self.__dict__:
             check_is_fitted(self, "summary_")
         now, summary, support = self.__dict__.get("_estimated"), self.summary_, self._support
         n = summary.n_samples
         if now is None or now.n_samples != n or now.support is not support:
-            fit = least_squares(summary, support, self._solved.centred) if summary.weight > 0.0 else NOTHING
+            known = summary.weight > 0.0
+            fit = least_squares(summary, support, self._solved.centred, self._ridge) if known else NOTHING
             coef = fit.coef(summary.n_features)
             coef.setflags(write=False)
             now = self._estimated = _Estimate(n, support, coef, float(fit.intercept))
         return now
+
+    def posterior(self) -> Posterior:
+        """The posterior of all rows so far: mean, inclusion probabilities, credible intervals, noise and risk.
+
+        As ``thresher.posterior(model.summary_)``; computed once, until there are more rows. It does not know groups.
+        """
+        check_is_fitted(self, "summary_")
+        check_summary(self.summary_, Gram)
+        return self._sample()
+
+    def _sample(self) -> Posterior:
+        summary, centred = self.summary_, bool(self.fit_intercept)
+        key = summary.n_samples, int(self.random_state), centred
+        now = self.__dict__.get("_sampled")
+        if now is None or now[:3] != key:
+            result = posterior(summary, fit_intercept=centred, random_state=key[1])
+            now = self._sampled = (*key, result)
+        return now[3]
+
+    @property
+    def inclusion_probabilities_(self) -> Floats:
+        """Probability that each feature matters, from the last posterior that the support comes from."""
+        check_is_fitted(self, "summary_")
+        if self._listed is None:
+            raise AttributeError(
+                f"inclusion_probabilities_ needs selection='posterior' without groups, and {FIRST_POSTERIOR} rows or a "
+                "call of finish(); model.posterior() has those of all rows so far."
+            )
+        known = self._listed.inclusion_probabilities
+        result = np.zeros(self.n_features_in_)  # columns that came later are not known
+        result[: len(known)] = known
+        return result
+
+    @property
+    def support_(self) -> Integers:
+        """Sorted indices of the features that were chosen; of the nonzero coefficients, if they are sparse."""
+        return np.flatnonzero(self._sparse_coef)
+
+    @property
+    def _sparse_coef(self) -> Floats:
+        return self._estimate().coef
 
     @property
     def _scored(self) -> Prequential:
@@ -347,13 +464,18 @@ class SparseRegressor(SummaryLinear):
 
     @property
     def coef_(self) -> Floats:  # type: ignore[override]
-        """Coefficients; zero outside the support."""
-        return self._estimate().coef
+        """Coefficients; zero outside the support, unless they are the posterior mean."""
+        return self._mean().coef if self.estimate == "posterior_mean" else self._estimate().coef
 
     @property
     def intercept_(self) -> float:  # type: ignore[override]
         """The intercept; zero if there is none."""
-        return self._estimate().intercept
+        return self._mean().intercept if self.estimate == "posterior_mean" else self._estimate().intercept
+
+    def _mean(self) -> Posterior | _Estimate:
+        """The posterior mean, once there are rows that count."""
+        now = self._estimate()
+        return self._sample() if self.summary_.weight > 0.0 else now
 
     @property
     def sparsity_(self) -> int:

@@ -227,6 +227,7 @@ class CriterionDisplay(_Display):
 
     LABELS: ClassVar[dict[str, str]] = {
         "ebic": "extended BIC",
+        "posterior": "mean squared distance from the posterior mean",
         "cv": "cross-validated mean squared error",
         "noise_edge": "misfit and price of ranks",
     }

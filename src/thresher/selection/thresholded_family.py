@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from thresher._utils.arrays import Floats
-from thresher.io.schema import Anything, Count, Flag, Number, Schema, Text, part
+from thresher.io.schema import Anything, Count, Flag, Is, Number, Schema, Text, part
 from thresher.online.dense import DenseRounds
 from thresher.online.sparse import RULES, SparseRounds
 from thresher.online.step_size import StepCount, StepSize
@@ -29,7 +29,7 @@ ROUNDS_AT_ONCE = 20
 class Thresholding(Subsets, RoundsFamily):
     """Linear models that hard thresholding estimates, by their number of features or groups."""
 
-    _schema = part(standardized=Flag(), rule=Text(*RULES))
+    _schema = part(centred=Flag(), groups=Is(Groups, shared=True) | None, standardized=Flag(), rule=Text(*RULES))
     fallback = Ebic()
 
     standardized: bool = False

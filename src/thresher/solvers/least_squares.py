@@ -28,13 +28,16 @@ class LinearFit(NamedTuple):
         return coef
 
 
-def least_squares(summary: Gram, support: Integers, centred: bool) -> LinearFit:
+def least_squares(summary: Gram, support: Integers, centred: bool, ridge: Floats | None = None) -> LinearFit:
     """Least squares of all rows so far on these features, with the best intercept if `centred`.
 
     As ``LinearRegression(fit_intercept=centred).fit(X[:, support], y)``, from cross-products: Cholesky in units of the
-    scales, O(s^3). Where features are collinear, the coefficients are the shortest ones in these units.
+    scales, O(s^3). Where features are collinear, the coefficients are the shortest ones in these units. `ridge` has a
+    penalty for the square of each coefficient, which is added to the residual sum of squares.
     """
     matrix, vector, sums = summary.equations(support, centred)
+    if ridge is not None:
+        matrix[np.diag_indices(len(support))] += ridge
     scale = np.sqrt(np.diagonal(matrix))
     unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
     matrix *= unit

@@ -1,7 +1,7 @@
-"""The default of `SparseRegressor`, line by line, on the rows themselves: the readable truth.
+"""`SparseRegressor(selection="ebic")`, line by line, on the rows themselves: the readable truth.
 
 When to choose, forward selection, backward elimination, swaps, the extended BIC and least squares, with NumPy's `lstsq`
-for every support: `SparseRegressor` is tested to equal this file. It needs all rows, and O(n d s^3) for every feature.
+for every support: that estimator is tested to equal this file. It needs all rows, and O(n d s^3) for every feature.
 """
 
 from collections.abc import Iterator

@@ -3,6 +3,7 @@
 cdef class Moments:
     cdef readonly double weight, total
     cdef readonly object squares, products, dtype
+    cdef object state
     cdef bint centred
     cdef Py_ssize_t n_buffered
     cdef double[:, ::1] scatter  # None if it is in float32

@@ -4,7 +4,7 @@ import numpy as np
 
 from thresher._utils.reductions cimport add_multiple
 
-from thresher.summaries._shifted import sums
+from thresher.summaries._shifted import scatter_product, sums
 
 
 cdef class Moments:
@@ -27,6 +27,7 @@ cdef class Moments:
     def __init__(self, state, bint centred):
         state.check()
         total = sums(state)
+        self.state = state
         self.centred, self.weight = centred, total.weight
         self.squares, self.products = total.squares(centred), total.products_y(centred)
         self.total, self.dtype = total.squares_y(centred), state.scatter.dtype
@@ -55,6 +56,19 @@ cdef class Moments:
             raise IndexError(f"There is no feature {j}.")
         self.read(j, &out[0])
         return column
+
+    def toward(self, coef):
+        """The moments with X coef in the place of y; O(d^2)."""
+        cdef Moments result = Moments(self.state, self.centred)
+        product = scatter_product(self.state, coef)
+        if self.centred:
+            product -= np.asarray(self.centring) * (np.asarray(self.centring) @ coef)
+        else:
+            product += np.asarray(self.shift_x) * (np.asarray(self.half) @ coef)
+            product += np.asarray(self.half) * (np.asarray(self.shift_x) @ coef)
+        result.products = result.cross = product
+        result.total = max(float(coef @ product), 0.0)
+        return result
 
     cdef void read(self, Py_ssize_t j, double *out) noexcept nogil:
         cdef Py_ssize_t i, d = self.diagonal.shape[0]

@@ -17,8 +17,8 @@ class SparseRegressor(RiverRegressor):
 
     A feature that a row does not have is zero in it. A feature that was never seen before gets a new column, in which
     all earlier rows are zero. The result is that of a model that knew all features from the first row on, with two
-    exceptions: a feature cannot be chosen before it has appeared, and the criterion that chooses how many to keep
-    counts those that have.
+    exceptions: a feature cannot be chosen before it has appeared, and the criterion and the posterior that choose what
+    to keep count those that have.
 
     A row costs what it costs there, O(d^2) in blocks of BLAS-3, plus O(d) for reading the dictionary. The first
     prediction after a row solves least squares on the s features of the support; further ones cost O(s). Memory is
@@ -29,7 +29,7 @@ class SparseRegressor(RiverRegressor):
     ----------
     sparsity : int or "auto", default="auto"
         How many features to keep; ``"auto"`` chooses it from the data.
-    selection : {"ebic", "cv"} or an instance of Ebic or CrossValidation, default="ebic"
+    selection : {"posterior", "ebic", "cv"} or an instance of Ebic or CrossValidation, default="posterior"
         How ``"auto"`` chooses.
     fit_intercept : bool, default=True
         Whether there is an intercept.
@@ -66,7 +66,7 @@ class SparseRegressor(RiverRegressor):
     def __init__(
         self,
         sparsity: int | str = "auto",
-        selection: str | Method = "ebic",
+        selection: str | Method = "posterior",
         fit_intercept: bool = True,
         dtype: str = "float64",
     ) -> None:

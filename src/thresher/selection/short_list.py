@@ -1,0 +1,145 @@
+"""Choosing a short list of features that predicts as well as the posterior mean, up to the error of that."""
+
+from dataclasses import dataclass
+from math import log
+from typing import ClassVar
+
+import numpy as np
+
+from thresher._utils.arrays import Floats, Integers
+from thresher.io.schema import Array, Count, Is, Schema
+from thresher.selection.criteria import Criterion, Selection
+from thresher.selection.ebic import Ebic
+from thresher.solvers.feature_basis import FeatureBasis
+from thresher.solvers.least_squares import least_squares
+from thresher.solvers.posterior import Posterior
+from thresher.summaries.gram import Gram
+
+# How far fitted values may be from those of the posterior mean: this share of its risk, in mean squares.
+WITHIN = 0.25
+# No ridge beyond this multiple of a column's sum of squares.
+LARGEST_RIDGE = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class ShortList:
+    """Features that were chosen by a posterior, and how much to shrink them.
+
+    Attributes
+    ----------
+    support : ndarray of int
+        The features, ascending.
+    ridge : ndarray
+        For each, the precision of its prior in units of the noise: a penalty on the square of its coefficient.
+    criterion_support : ndarray of int
+        What the criterion chose from the same rows.
+    inclusion_probabilities : ndarray of shape (n_features,)
+        Of all features.
+    selection : Selection
+        The choice.
+    """
+
+    _schema = Schema(
+        support=Array("support", dtype="i8", least=0, ascending=True, shared=True),
+        ridge=Array("support", least=0.0, shared=True),
+        criterion_support=Array("criterion", dtype="i8", least=0, ascending=True, shared=True),
+        inclusion_probabilities=Array("features", least=0.0, most=1.0 + 1e-9),
+        selection=Is(Selection, shared=True),
+    )
+    support: Integers
+    ridge: Floats
+    criterion_support: Integers
+    inclusion_probabilities: Floats
+    selection: Selection
+
+    def fits(self, n_features: int) -> bool:
+        """Whether it can be a list of so many features; columns may have come in since."""
+        last = max(self.support.max(initial=-1), self.criterion_support.max(initial=-1))
+        return last < n_features and len(self.inclusion_probabilities) <= n_features
+
+    def followed(self, criterion_support: Integers) -> tuple[Integers, Floats]:
+        """The list and its ridge after the criterion has chosen again, from more rows.
+
+        Features that it has added since are added, without a ridge, and those that it has dropped are dropped.
+        """
+        if np.array_equal(criterion_support, self.criterion_support):
+            return self.support, self.ridge
+        dropped = np.setdiff1d(self.criterion_support, criterion_support)
+        added = np.setdiff1d(criterion_support, np.union1d(self.criterion_support, self.support))
+        kept = ~np.isin(self.support, dropped)
+        support = np.concatenate([self.support[kept], added])
+        order = np.argsort(support)
+        return support[order], np.concatenate([self.ridge[kept], np.zeros(len(added))])[order]
+
+
+@dataclass(frozen=True)
+class PosteriorMethod(Criterion):
+    """Choose the shortest list of features whose fitted values are close to those of the posterior mean.
+
+    Forward selection towards the fitted values of the posterior mean, instead of y, until the mean squared distance is
+    a quarter of the posterior's risk; then backward elimination, as long as it stays below that. The risk falls like
+    1/n, so there is no floor under the error. Coefficients are the closest on the list. They are ridge regression with
+    a penalty for each feature, which stands for its prior; so they can be computed again when there are more rows.
+
+    Where the list is what the extended BIC chooses, and the t statistics of all its features are beyond doubt, nothing
+    is shrunk: coefficients are least squares. Where no posterior is at hand the criterion chooses, as `Ebic` does.
+
+    Parameters
+    ----------
+    random_state : int
+        Seed of the posterior.
+    """
+
+    _schema = Schema(random_state=Count())
+    random_state: int = 0
+    name: ClassVar[str] = "ebic"
+
+    def penalty(self, weight: float, freedom: Floats, log_models: Floats) -> Floats:
+        """What each candidate costs, by the extended BIC."""
+        return Ebic().penalty(weight, freedom, log_models)
+
+    def short_list(self, summary: Gram, posterior: Posterior, criterion_support: Integers, centred: bool) -> ShortList:
+        """The list that this posterior asks for."""
+        moments = summary.moments(centred)
+        basis = FeatureBasis(moments.toward(posterior.coef))
+        enough, distances = WITHIN * posterior.risk * moments.weight, [basis.residual]
+        while basis.residual > enough and basis.add_best():
+            distances.append(basis.residual)
+        needed = None
+        for units, distance in basis.eliminated():  # those that later ones have made superfluous
+            if distance > enough:
+                break
+            needed, distances = units, [*distances[: len(units)], distance]
+        basis = basis if needed is None else basis.restarted(needed)
+        support = np.array(sorted(basis.order), np.intp)
+        values = basis.coefficients()
+        criterion = np.maximum(distances, 0.0) / moments.weight
+        return ShortList(
+            support=support,
+            ridge=self._ridge(summary, posterior, support, values, criterion_support, centred),
+            criterion_support=criterion_support,
+            inclusion_probabilities=posterior.inclusion_probabilities,
+            selection=Selection(
+                "posterior", np.arange(len(criterion)), criterion, None, len(support), summary.n_samples
+            ),
+        )
+
+    @staticmethod
+    def _ridge(
+        summary: Gram,
+        posterior: Posterior,
+        support: Integers,
+        values: Floats,
+        criterion_support: Integers,
+        centred: bool,
+    ) -> Floats:
+        """The ridge with which these coefficients solve the normal equations; none where nothing needs shrinking."""
+        matrix, vector, _ = summary.equations(support, centred)
+        if len(support) and np.array_equal(support, criterion_support):
+            # The squares of d t statistics of noise reach 2 log(d).
+            beyond = 4.0 * log(max(summary.n_features, 2)) * posterior.noise_variance
+            plain = least_squares(summary, support, centred).values
+            if np.all(plain**2 > beyond * np.diagonal(np.linalg.pinv(matrix, hermitian=True))):
+                return np.zeros(len(support))
+        pull = np.divide(vector - matrix @ values, values, out=np.zeros(len(support)), where=values != 0.0)
+        return np.clip(pull, 0.0, LARGEST_RIDGE * np.diagonal(matrix))
