@@ -27,9 +27,6 @@ def _reader(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
 class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
     """An estimator that is left exactly as it was by whatever it rejects."""
 
-    # Parameters that were checked and took effect are not kept in files: the next call checks them again.
-    _transient: ClassVar[tuple[str, ...]] = ("_adopted", "_checked_parameters")
-
     @contextmanager
     def _unchanged_by_failure(self, failures: type[BaseException] = BaseException) -> Iterator[None]:
         """Leave the model exactly as it was if the block fails in one of these ways.

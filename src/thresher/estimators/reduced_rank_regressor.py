@@ -138,7 +138,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
     _chooser: Chooser | None
     _estimated: _Estimate | None
     # Computed when it is read, so not part of what is saved.
-    _transient: ClassVar[tuple[str, ...]] = (*StreamingRows._transient, "_estimated")
+    _transient: ClassVar[tuple[str, ...]] = ("_estimated",)
 
     def __init__(
         self, rank: int | str = "auto", *, selection: str | Method = "noise_edge", fit_intercept: bool = True

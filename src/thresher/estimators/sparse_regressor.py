@@ -161,7 +161,7 @@ class SparseRegressor(SummaryLinear):
     _next: int
     _estimated: _Estimate | None
     # Computed when it is read, so not part of what is saved.
-    _transient: ClassVar[tuple[str, ...]] = (*SummaryLinear._transient, "_estimated")
+    _transient: ClassVar[tuple[str, ...]] = ("_estimated",)
 
     def __init__(
         self,
