@@ -26,14 +26,17 @@ from thresher import (
 PAGE = Path(__file__).parents[1] / "docs" / "projections.md"
 
 
-class Halfspace:
+class Hyperplane:
     """Vectors whose entries add up to one, with everything optional left out. Zero is not in it."""
 
     def project(self, theta):
         return theta + (1.0 - theta.sum()) / theta.size
 
+    def __repr__(self):
+        return "Hyperplane()"  # the same in every process that collects tests
 
-@parametrize_with_checks([ConstrainedRegressor(Halfspace(), max_iter=20), ConstrainedRegressor(Cardinality(3))])
+
+@parametrize_with_checks([ConstrainedRegressor(Hyperplane(), max_iter=20), ConstrainedRegressor(Cardinality(3))])
 @pytest.mark.filterwarnings("ignore:fit did not settle:sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
@@ -267,7 +270,7 @@ def test_certified_steps_need_no_restrict_and_use_it_where_there_is_one(rng):
             calls.append(1)
             return super().restrict(direction, theta)
 
-    for own in (Plain(Cardinality(3)), Restricting(3), Halfspace()):
+    for own in (Plain(Cardinality(3)), Restricting(3), Hyperplane()):
         model = ConstrainedRegressor(own)
         for n in range(5, len(X), 5):
             model.partial_fit(X[n - 5 : n], y[n - 5 : n])
