@@ -181,9 +181,11 @@ def test_columns_whose_squares_vanish_count_as_constant(rows):
 @each
 def test_nothing_to_explain_and_nothing_that_explains(model):
     X = np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 0.0]])
-    for rows, response in ((X, [0.0, 0.0]), (X, [1.0, -1.0]), (0.0 * X, [1.0, 2.0]), (1e-170 * X, [1.0, 2.0])):
+    for rows, response in ((X, [0.0, 0.0]), (X, [1.0, -1.0]), (0.0 * X, [1.0, 2.0])):
         model = type(model)(**model.get_params()).fit(rows, response)
         np.testing.assert_array_equal(model.coef_, 0.0)
+    with pytest.raises(ValueError, match="squares of that vanish; rescale"):
+        model.fit(1e-170 * X, [1.0, 2.0])
     model = type(model)(**{**model.get_params(), "fit_intercept": True}).fit(X, [1.0, 2.0])
     np.testing.assert_array_equal(model.coef_, 0.0)
     assert model.intercept_ == 1.5
@@ -304,7 +306,9 @@ def test_coefficients_that_overflow_are_told_of(rng, model):
         overflowing = type(model)(**{**model.get_params(), **options, "max_iter": 100})
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            overflowing.fit(X, y)
+            for i in range(64):  # single rows may be so small
+                overflowing.partial_fit(X[i : i + 1], y[i : i + 1])
+            overflowing.coef_  # noqa: B018 - computed when it is read
         assert {warning.category for warning in told} <= {ConvergenceWarning}
         assert np.isfinite(overflowing.coef_).all()
         assert np.isfinite(overflowing.intercept_)

@@ -52,7 +52,7 @@ def test_fit_shows_what_matters(here, capfd):
     assert status == 0
     lines = out.splitlines()
     assert lines[0] == "y: SparseRegressor"
-    assert "Features: 4 of 15, chosen by ebic" in lines
+    assert "Features: 4 of 15, chosen by posterior" in lines
     names = {line.split()[0] for line in lines if line.strip().startswith(("x", "kind"))}
     assert names == {"x0", "x1", "x2", "kind=b"}
     assert "3,000 rows read." in out

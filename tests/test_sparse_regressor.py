@@ -71,7 +71,8 @@ def test_a_stream_equals_the_reference_on_its_rows(seed, kind, n, d, centred, no
     model = SparseRegressor(selection="ebic", fit_intercept=centred).partial_fit(X, y)
     coef, intercept = reference.estimate(X, y, centred)
     fitted = X @ coef + intercept
-    if kind != "duplicated":  # equal columns are told apart by rounding alone
+    # Equal columns are told apart by rounding alone, and so are constant ones without an intercept.
+    if kind != "duplicated" and (centred or kind != "constant"):
         np.testing.assert_array_equal(model.support_, np.flatnonzero(coef))
     np.testing.assert_allclose(model.predict(X), fitted, rtol=0, atol=1e-7 * np.abs(y).max())
 
@@ -478,7 +479,7 @@ def test_bad_parameters_are_named_and_change_nothing(parameters, call):
         with pytest.raises((ValueError, TypeError), match=name):
             CALLS[call](model.set_params(**parameters))
         model.set_params(**{key: before[key] for key in parameters})
-        assert vars(model).keys() == before.keys()
+        assert vars(model).keys() - {"_lock"} == before.keys() - {"_lock"}
         assert pickle.dumps(model) == state
 
 

@@ -132,7 +132,7 @@ class OnSummary(Baseline):
         self._fault, self.n_iter_, self.diverged_ = "", 0, False
 
     def _learn(self, X: Floats, y: Floats) -> int:
-        self.summary_.absorb(X, y)
+        self.summary_.absorb_checked(X, y, None)
         return len(y)
 
     def _estimate(self) -> Floats:

@@ -183,7 +183,7 @@ class AdaptiveDantzig(Baseline):
 
     def _learn(self, X: Floats, y: Floats) -> int:
         last = self._next_solve(self._gram.n_samples)
-        self._gram.absorb(self._seen(X), y)
+        self._gram.absorb_checked(self._seen(X), y, None)
         if self._gram.n_samples == last and not self._solve():
             return len(y) - 1
         return len(y)

@@ -30,9 +30,6 @@ class OnlineEstimator(Streaming):
     show the estimate (`_publish_estimate`).
     """
 
-    # Parameters that were checked and took effect are not kept in files, for they may be functions that were replaced
-    # since: the next call checks them again.
-    _transient: ClassVar[tuple[str, ...]] = ("_adopted", "_checked_parameters")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_steps": [Interval(Integral, 1, None, closed="left"), callable],
         "step_size": [Interval(Real, 0, None, closed="neither"), callable, StrOptions({"auto"})],

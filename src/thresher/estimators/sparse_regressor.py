@@ -207,7 +207,7 @@ class SparseRegressor(SummaryLinear):
         _size=Count(),
         _chooser=Either(Is(CrossValidationChooser), Of(Criterion), Nothing()),
         selection_=Maybe(Is(Selection, shared=True)),
-        _ridge=Array("support") | None,
+        _ridge=Array("support", least=0.0, shared=True) | None,
         _listed=Is(ShortList, shared=True) | None,
         _scheduled=Is(ShortList, shared=True) | None,
         _next_posterior=Count(1),
