@@ -4,8 +4,9 @@ import numpy as np
 import pandas
 import pytest
 
-from thresher import OnlineHardThresholding, SparseRegressor
+from thresher import OnlineHardThresholding, SparseRegressor, posterior
 from thresher.inference.model_summary import INTERCEPT
+from thresher.inference.robust import widening
 
 
 def rows(n, d=12, seed=0):
@@ -87,7 +88,7 @@ def test_the_table_reads_the_same_as_text_and_as_html():
     model = SparseRegressor(2).partial_fit(pandas.DataFrame(X, columns=names), y)
     table = model.summary()
     text, page = str(table), table._repr_html_()
-    assert "95 % intervals: debiased" in text
+    assert "95 % intervals: posterior" in text
     assert "<b>d</b>" in text
     assert "<b>d</b>" not in page
     assert "&lt;b&gt;d&lt;/b&gt;" in page
@@ -99,7 +100,7 @@ def test_what_the_rows_do_not_identify_is_said_in_words():
     X = rng.standard_normal((300, 3))
     X = np.c_[X, X[:, 0] + X[:, 1]]
     y = X @ [1.0, 2.0, 3.0, 4.0] + rng.standard_normal(300)
-    table = OnlineHardThresholding(4, fit_intercept=True).fit(X, y).summary()
+    table = OnlineHardThresholding(4, fit_intercept=True, groups=[0, 1, 2, 3]).fit(X, y).summary()
     unknown = [term for term in table.terms if term.standard_error is None]
     assert unknown
     assert all("linear combination" in term.note for term in unknown)
@@ -123,3 +124,26 @@ def test_a_level_that_is_none_is_refused():
     X, y = rows(50)
     with pytest.raises(ValueError, match="level is 95"):
         SparseRegressor().partial_fit(X, y).summary(95)
+
+
+def test_the_table_has_the_intervals_of_the_posterior():
+    """Of all rows and all models, whatever the support; widened where the noise varies."""
+    X, y = rows(500)
+    for model in (SparseRegressor().partial_fit(X, y), OnlineHardThresholding(3, fit_intercept=True).fit(X, y)):
+        found = posterior(model.summary_)
+        terms = {term.name: term for term in model.summary(0.8).terms}
+        factors = widening(model.summary_, model._scored.residual_moments, True, model.support_)
+        for j, factor in zip(model.support_, factors, strict=True):
+            term, (lower, upper) = terms[f"x{j}"], found.intervals(0.8)[j]
+            assert term.inclusion == found.inclusion_probabilities[j]
+            assert term.standard_error == pytest.approx(factor * found.standard_deviation[j])
+            assert term.upper - term.lower == pytest.approx(factor * (upper - lower))
+    assert "P(in model)" in str(model.summary())
+
+
+def test_the_table_of_a_posterior_mean_is_that_of_its_short_list():
+    X, y = rows(200)
+    table = SparseRegressor(estimate="posterior_mean").fit(X, y).summary()
+    assert [(term.name, term.coef) for term in table.terms] == [
+        (term.name, term.coef) for term in SparseRegressor().fit(X, y).summary().terms
+    ]

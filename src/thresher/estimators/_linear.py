@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from thresher.selection.criteria import Criterion
 from thresher.selection.ebic import Ebic
 from thresher.selection.history import Record, stability
 from thresher.selection.subset_family import SubsetFamily
+from thresher.solvers.posterior import Posterior, posterior
 from thresher.sparsity.groups import Groups
 from thresher.summaries._shifted import Sums
 from thresher.summaries.gram import Gram
@@ -104,6 +105,9 @@ class SummaryLinear(SparseLinear, StreamingRows):
     fit_intercept: bool
     dtype: str
     groups: ArrayLike | None
+    _sampled: tuple[int, int, bool, Posterior] | None
+    # Computed when it is read, so not part of what is saved.
+    _transient: ClassVar[tuple[str, ...]] = (*StreamingRows._transient, "_sampled")
     # Whether columns may still appear, so that it is no mistake to ask for more features than there are.
     _growing: bool = False
 
@@ -132,6 +136,16 @@ class SummaryLinear(SparseLinear, StreamingRows):
     def _sparse_coef(self) -> Floats:
         """Coefficients that are zero outside the support."""
         return self.coef_
+
+    @property
+    def _sparse_intercept(self) -> float:
+        """The intercept that belongs to them."""
+        return self.intercept_
+
+    @property
+    def _chosen_by(self) -> str | None:
+        """What chose the size; None if it was given."""
+        return self.selection_.method if hasattr(self, "selection_") else None
 
     @property
     def selected_groups_(self) -> NDArray[Any]:
@@ -227,33 +241,48 @@ class SummaryLinear(SparseLinear, StreamingRows):
         from thresher.inference.model_summary import ModelSummary, terms_of
 
         check_is_fitted(self, "summary_")
-        coef, summary, centred = self.coef_, self.summary_, self._family.centred
-        intervals = noise = None
+        coef, summary, centred = self._sparse_coef, self.summary_, self._family.centred
+        intervals = noise = inclusion = None
         try:
             noise = math.sqrt(self.noise_variance())
-            intervals = self.confidence_intervals(level)
+            if self._family.groups is None:
+                intervals = self.confidence_intervals(level, "posterior")
+                inclusion = self._sample().inclusion_probabilities
+            else:
+                intervals = self.confidence_intervals(level)
         except ValueError:  # too few rows to tell, which the table says
             check_level(level)
         names = self._names_of(np.arange(self.n_features_in_)) or [f"x{j}" for j in range(self.n_features_in_)]
         total, selection = summary.response_variance(centred), getattr(self, "selection_", None)
+        chosen_by = self._chosen_by
         left = 2.0 * summary.loss(coef, None if centred else 0.0)
         return ModelSummary(
             title=type(self).__name__,
             n_samples=self.n_samples_seen_,
             n_features=self.n_features_in_,
-            selection=None if selection is None else selection.method,
-            criterion=None if selection is None else selection.value,
+            selection=chosen_by,
+            criterion=selection.value if selection is not None and selection.method == chosen_by else None,
             r2=1.0 - left / total if total > 0.0 else None,
             prequential_r2=self._scored.r2,
             prequential_n_samples=self._scored.n_samples,
             noise=noise,
             level=level,
             intervals="none" if intervals is None else intervals.method,
-            terms=terms_of(summary, coef, self.intercept_, centred, intervals, names),
+            terms=terms_of(summary, coef, self._sparse_intercept, centred, intervals, names, inclusion),
             findings=self.diagnose().findings,
         )
 
     @locked
+    def _sample(self) -> Posterior:
+        """The posterior of all rows so far, computed once until there are more."""
+        summary, centred = self.summary_, self._family.centred
+        key = summary.n_samples, int(getattr(self, "random_state", 0)), centred
+        now = self.__dict__.get("_sampled")
+        if now is None or now[:3] != key:
+            result = posterior(summary, fit_intercept=centred, random_state=key[1])
+            now = self._sampled = (*key, result)
+        return now[3]
+
     def support_stability(self) -> Floats:
         """How often each feature was kept while rows came in, recent rows counting more: row t counts for t.
 
@@ -279,11 +308,12 @@ class SummaryLinear(SparseLinear, StreamingRows):
         ----------
         level : float, default=0.95
             Nominal coverage of each interval.
-        method : {"debiased", "split"}, default="debiased"
-            ``"debiased"`` corrects for having chosen the support from the same rows and gives an interval for any
-            feature; it needs many rows, s log d well below the root of n. ``"split"`` takes the support as it was after
-            `split_at` rows and uses only the rows after: exact, for the coefficients of the best linear
-            prediction from that support.
+        method : {"debiased", "posterior", "split"}, default="debiased"
+            ``"posterior"`` averages over models (``thresher.posterior``). It is the one for features that were kept by
+            the same rows, and the one that ``summary`` prints; it does not know groups. ``"debiased"`` corrects for
+            having chosen the support from the same rows and gives an interval for any feature; it needs many rows,
+            s log d well below the root of n. ``"split"`` takes the support as it was after `split_at` rows and uses
+            only the rows after: exact, for the coefficients of the best linear prediction from that support.
         features : array-like of int or of feature names, optional
             Which coefficients. By default those of the support.
         split_at : int, optional
@@ -294,18 +324,27 @@ class SummaryLinear(SparseLinear, StreamingRows):
         -------
         Intervals
         """
-        from thresher.inference.intervals import check_level, debiased_intervals, split_intervals
+        from thresher.inference.intervals import (
+            check_level,
+            debiased_intervals,
+            posterior_intervals,
+            split_intervals,
+        )
         from thresher.inference.robust import widening
 
         check_is_fitted(self, "summary_")
         check_level(level)
-        if method not in ("debiased", "split"):
-            raise ValueError(f"method must be 'debiased' or 'split', got {method!r}")
+        if method not in ("debiased", "posterior", "split"):
+            raise ValueError(f"method must be 'debiased', 'posterior' or 'split', got {method!r}")
         index = None if features is None else self._feature_numbers(features)
         coef, centred = self._sparse_coef, self._family.centred
-        if method == "debiased":
+        if method != "split":
             index = np.flatnonzero(coef) if index is None else index
-            found = debiased_intervals(self.summary_, coef, index, level, centred, names=self._names_of(index))
+            names = self._names_of(index)
+            if method == "posterior":
+                found = posterior_intervals(self.summary_, self._sample(), index, level, centred, names=names)
+            else:
+                found = debiased_intervals(self.summary_, coef, index, level, centred, names=names)
             return found.widened(widening(self.summary_, self._scored.residual_moments, centred, index))
         at = self.n_samples_seen_ // 2 if split_at is None else check_positive_integer(split_at, "split_at")
         frozen = [record for record in self.selection_history_ if record.n_samples <= at and record.part is not None]

@@ -220,9 +220,8 @@ class SparseRegressor(SummaryLinear):
     _scheduled: ShortList | None  # the same of the stream, whatever `finish` has done
     _next_posterior: int
     _estimated: _Estimate | None
-    _sampled: tuple[int, int, bool, Posterior] | None
     # Computed when it is read, so not part of what is saved.
-    _transient: ClassVar[tuple[str, ...]] = (*SummaryLinear._transient, "_estimated", "_sampled")
+    _transient: ClassVar[tuple[str, ...]] = (*SummaryLinear._transient, "_estimated")
 
     def __init__(
         self,
@@ -426,15 +425,6 @@ class SparseRegressor(SummaryLinear):
         check_summary(self.summary_, Gram)
         return self._sample()
 
-    def _sample(self) -> Posterior:
-        summary, centred = self.summary_, bool(self.fit_intercept)
-        key = summary.n_samples, int(self.random_state), centred
-        now = self.__dict__.get("_sampled")
-        if now is None or now[:3] != key:
-            result = posterior(summary, fit_intercept=centred, random_state=key[1])
-            now = self._sampled = (*key, result)
-        return now[3]
-
     @property
     def inclusion_probabilities_(self) -> Floats:
         """Probability that each feature matters, from the last posterior that the support comes from."""
@@ -457,6 +447,14 @@ class SparseRegressor(SummaryLinear):
     @property
     def _sparse_coef(self) -> Floats:
         return self._estimate().coef
+
+    @property
+    def _sparse_intercept(self) -> float:
+        return self._estimate().intercept
+
+    @property
+    def _chosen_by(self) -> str | None:
+        return super()._chosen_by if self._listed is None else "posterior"
 
     @property
     def _scored(self) -> Prequential:

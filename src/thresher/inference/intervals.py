@@ -16,6 +16,7 @@ from thresher._utils.tolerances import OWN_SHARE
 from thresher.inference.categories import find_categories, reference_levels
 from thresher.inference.correlations import Correlations
 from thresher.inference.nodewise import relaxed_nodewise
+from thresher.solvers.posterior import Posterior
 from thresher.summaries.gram import Gram
 
 
@@ -83,7 +84,7 @@ class Intervals:
     level : float
         Nominal coverage.
     method : str
-        "debiased" or "split".
+        "posterior", "debiased" or "split".
     degrees_of_freedom : float
         Those of the noise level, and of the t quantile.
     """
@@ -188,6 +189,58 @@ def _require_variation(varies: NDArray[np.bool_], features: Integers, centred: b
             f"Column {still[0]} is {what} ({len(still)} such column(s) in all), so nothing can be said about its "
             "coefficient: leave it out, or wait for rows in which it varies."
         )
+
+
+def posterior_intervals(
+    summary: Gram,
+    posterior: Posterior,
+    features: Integers,
+    level: float = 0.95,
+    centred: bool = True,
+    *,
+    names: Sequence[str] | None = None,
+) -> Intervals:
+    """Credible intervals of some coefficients, averaged over models.
+
+    Each has the stated probability under the posterior of :func:`thresher.posterior`. That the same rows chose which
+    features to look at does not matter to it: intervals of kept features reach closer to zero than those of least
+    squares on the support. O(1) for each feature.
+
+    Parameters
+    ----------
+    summary : Gram
+        All rows so far.
+    posterior : Posterior
+        Of the same rows.
+    features : array of int
+        Columns whose coefficients are wanted.
+    level : float, default=0.95
+        Probability of each interval.
+    centred : bool, default=True
+        Whether the model has an intercept.
+    names : sequence of str, optional
+        Names for `features`.
+
+    Returns
+    -------
+    Intervals
+        The estimates are posterior means, the standard errors posterior standard deviations.
+    """
+    check_level(level)
+    freedom = _degrees_of_freedom(summary, len(features), centred)
+    _require_variation(summary.variance(centred) > 0.0, features, centred)
+    lower, upper = posterior.intervals(level)[features].T
+    return Intervals(
+        features=features,
+        names=None if names is None else tuple(str(name) for name in names),
+        estimate=read_only(posterior.coef[features]),
+        standard_error=read_only(posterior.standard_deviation[features]),
+        lower=read_only(lower.copy()),
+        upper=read_only(upper.copy()),
+        level=float(level),
+        method="posterior",
+        degrees_of_freedom=freedom,
+    )
 
 
 def split_intervals(

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from thresher._utils.page import definitions, page, picture, text
@@ -49,7 +50,7 @@ def _pictures(model: SummaryLinear, table: ModelSummary) -> list[str]:
     drawings: dict[str, tuple[bool, Callable[..., Any]]] = {
         "Coefficients with their confidence intervals": (
             any(term.standard_error is not None for term in table.terms if term.name != INTERCEPT),
-            IntervalsDisplay.from_estimator,
+            partial(IntervalsDisplay.from_estimator, method=table.intervals),
         ),
         "Coefficients as rows came in": (len(model.selection_history_) > 1, CoefficientsDisplay.from_estimator),
         "Which features were kept when": (len(model.selection_history_) > 1, SupportDisplay.from_estimator),
