@@ -1,8 +1,8 @@
 """How often 95 % intervals cover the true coefficients: those of the table, over the features that were kept.
 
 d = 200 columns, ten active features with coefficients from a normal distribution, some of them too small to be found;
-300 and 2000 rows that stream in; three kinds of noise of variance one. Beside the intervals of ``summary()`` stand those
-of least squares on the true support, which nobody can have. Prints a table; --save keeps it in
+300 and 2000 rows that stream in; three kinds of noise of variance one. Beside the intervals of ``summary()`` stand
+those of least squares on the true support, which nobody can have. Prints a table; --save keeps it in
 benchmarks/results/interval_coverage.json. Ten minutes.
 
     python benchmarks/interval_coverage.py             # 300 runs for every cell
