@@ -247,7 +247,7 @@ class SummaryLinear(SparseLinear, StreamingRows):
             noise = math.sqrt(self.noise_variance())
             if self._family.groups is None:
                 intervals = self.confidence_intervals(level, "posterior")
-                inclusion = self._sample().inclusion_probabilities
+                inclusion = self._sample_against_references().inclusion_probabilities
             else:
                 intervals = self.confidence_intervals(level)
         except ValueError:  # too few rows to tell, which the table says
@@ -282,6 +282,21 @@ class SummaryLinear(SparseLinear, StreamingRows):
             result = posterior(summary, fit_intercept=centred, random_state=key[1])
             now = self._sampled = (*key, result)
         return now[3]
+
+    def _sample_against_references(self) -> Posterior:
+        """The same, of a design without the reference levels of categories, which have coefficient zero then.
+
+        With all levels, other sets of them would explain the same, and the posterior would be spread over these.
+        """
+        from thresher.inference.categories import find_categories, reference_levels
+
+        summary, centred = self.summary_, self._family.centred
+        references = reference_levels(summary, find_categories(summary), centred, self.support_)
+        if not len(references):
+            return self._sample()
+        others = np.setdiff1d(np.arange(summary.n_features), references)
+        part = posterior(summary.select(others), fit_intercept=centred, random_state=getattr(self, "random_state", 0))
+        return part.among(others, summary.n_features)
 
     def support_stability(self) -> Floats:
         """How often each feature was kept while rows came in, recent rows counting more: row t counts for t.
@@ -342,7 +357,8 @@ class SummaryLinear(SparseLinear, StreamingRows):
             index = np.flatnonzero(coef) if index is None else index
             names = self._names_of(index)
             if method == "posterior":
-                found = posterior_intervals(self.summary_, self._sample(), index, level, centred, names=names)
+                now = self._sample_against_references()
+                found = posterior_intervals(self.summary_, now, index, level, centred, names=names)
             else:
                 found = debiased_intervals(self.summary_, coef, index, level, centred, names=names)
             return found.widened(widening(self.summary_, self._scored.residual_moments, centred, index))

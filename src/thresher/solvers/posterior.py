@@ -1,6 +1,6 @@
 """Which features matter, averaged over all sparse models: the posterior of a spike-and-slab prior, from a summary."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
 from typing import Any
 
@@ -64,6 +64,13 @@ class Posterior:
     risk: float
     monte_carlo_error: float
     n_draws: int
+
+    def among(self, features: Integers, n_features: int) -> "Posterior":
+        """The same where these are some of more features, and the others are zero."""
+        coef, inclusion, deviation = np.zeros((3, n_features))
+        coef[features], inclusion[features] = self.coef, self.inclusion_probabilities
+        deviation[features] = self.standard_deviation
+        return replace(self, coef=coef, inclusion_probabilities=inclusion, standard_deviation=deviation)
 
     def intervals(self, level: float = 0.95) -> Floats:
         """Credible intervals of all coefficients, of shape (n_features, 2).
