@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.checks import check_features, check_positive_integer, check_summary
 from thresher._utils.warnings import warn_caller
-from thresher.estimators._base import StreamingRows
 from thresher.estimators._candidates import Candidates
+from thresher.estimators._tables import TableRows
 from thresher.online.samples import Rows
 from thresher.selection.criteria import Criterion
 from thresher.selection.ebic import Ebic
@@ -53,7 +53,10 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         ndarray of shape (n,)
         """
         check_is_fitted(self, "coef_")
-        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return self._predict(validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]))
+
+    def _predict(self, rows: Any) -> Floats:
+        """Predicted responses of rows that were checked."""
         coef, intercept = self.coef_, self.intercept_
         if issparse(rows):
             result: Floats = rows @ coef + intercept
@@ -74,7 +77,7 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         return tags
 
 
-class SummaryLinear(SparseLinear, StreamingRows):
+class SummaryLinear(SparseLinear, TableRows):
     """A sparse linear model of all rows that a Gram has seen; all questions are answered from it, at any time."""
 
     _summary_type = Gram
@@ -106,6 +109,24 @@ class SummaryLinear(SparseLinear, StreamingRows):
             raise AttributeError("selected_groups_ needs groups; this model was fitted without.")
         names: NDArray[Any] = groups.names[groups.norms(self.coef_) > 0.0]
         return names
+
+    def predict(self, X: Any) -> Floats:
+        """Predicted responses.
+
+        Parameters
+        ----------
+        X : array-like, dataframe or sparse matrix of shape (n, n_features), or Arrow table
+            Columns of an Arrow table are found by name; others are ignored. A frame of pandas or polars is such a
+            table if the model was fitted to one.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self, "summary_")
+        if not self._predicted_by_name(X):
+            return super().predict(X)
+        return np.concatenate([self._predict(rows) for rows in self._table_to_predict(X)])
 
     def path(self, max_sparsity: int | None = None) -> Candidates:
         """The models of every size, by forward selection, backward elimination and swaps on the rows so far.
@@ -255,6 +276,9 @@ class SummaryLinear(SparseLinear, StreamingRows):
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Rows:
         dtype = np.dtype(self.dtype) if reset else self.summary_.dtype
         return self._check_rows(X, y, sample_weight, reset, dtype)
+
+    def _storage(self) -> np.dtype[Any]:
+        return np.dtype(self.dtype)
 
     def _new_summary(self, rows: Rows) -> Gram:
         return Gram(rows.X.shape[1], self.dtype)

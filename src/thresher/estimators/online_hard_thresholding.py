@@ -13,6 +13,7 @@ from thresher.estimators._online import OnlineRows
 from thresher.online.dense import DenseRounds
 from thresher.online.sparse import RULES, SparseRounds
 from thresher.online.step_size import StepSize, safe_step
+from thresher.selection.criteria import Chooser
 from thresher.selection.cross_validation import CrossValidation
 from thresher.selection.family import RoundsFamily
 from thresher.selection.selecting import SelectingRounds
@@ -200,6 +201,12 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         self.dtype = dtype
         self.tol = tol
         self.max_iter = max_iter
+
+    def _get_chooser(self) -> Chooser | None:
+        return self._rounds.chooser
+
+    def _set_chooser(self, chooser: Chooser | None) -> None:
+        self._rounds.chooser = chooser
 
     def _problem(self) -> _Problem:
         groups = self._checked_groups(self.summary_.n_features)

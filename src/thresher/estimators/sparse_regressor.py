@@ -221,6 +221,12 @@ class SparseRegressor(SummaryLinear):
         self._size = self._solved.size or 0
         self._chooser = None if self._solved.method is None else self._solved.method.chooser(0)
 
+    def _get_chooser(self) -> Chooser | None:
+        return self._chooser
+
+    def _set_chooser(self, chooser: Chooser | None) -> None:
+        self._chooser = chooser
+
     def _problem(self) -> _Problem:
         groups = self._checked_groups(self.summary_.n_features)
         size, method = self._given_size(groups), None
