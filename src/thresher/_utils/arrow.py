@@ -224,8 +224,7 @@ class Table:
             for name in (self._target, self._weight)
         )
         if weights is not None:
-            if (bad := weights < 0.0).any():
-                raise ValueError(f"Row {first_row + int(bad.argmax())}: the weight in {self._weight!r} is negative.")
+            check_weight_column(weights, str(self._weight), first_row)
             check_range(X, np.zeros(1) if y is None else y, weights, self._dtype)
         return Block(X, y, weights)
 
@@ -234,31 +233,20 @@ class Table:
         pa, columns = self._pa, []
         for name in names:
             column = batch.column(name)
-            if column.null_count:
-                row = first_row + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-                raise ValueError(f"Row {row}: column {name!r} is null; drop or fill such rows first.")
+            check_no_nulls(column, name, first_row)
             columns.append(column if column.type == pa.float64() else column.cast(pa.float64(), safe=False))
         if len(columns) == 1:
             X: Floats = columns[0].to_numpy()[:, None]
         else:
             X = pa.RecordBatch.from_arrays(columns, names).to_tensor().to_numpy()
-        response = names == [self._target]
-        limit = LARGEST[DOUBLE if response else self._dtype]
-        if not (X.max() <= limit and X.min() >= -limit):
-            with np.errstate(invalid="ignore"):
-                row, j = (int(place) for place in np.argwhere(~(np.abs(X) <= limit))[0])
-            value = X[row, j]
-            fault = f"the value {value:g}, whose square overflows" if np.isfinite(value) else f"{value}"
-            raise ValueError(f"Row {first_row + row}: column {names[j]!r} has {fault}; fix, fill or rescale it.")
+        check_numbers(X, names, DOUBLE if names == [self._target] else self._dtype, first_row)
         return X
 
     def _one_hot(self, batch: Any, column: str, places: dict[str, int], X: Floats, first_row: int) -> None:
         pa, values = self._pa, batch.column(column)
         if not pa.types.is_dictionary(values.type):
             values = values.dictionary_encode()
-        if values.null_count:
-            row = first_row + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
-            raise ValueError(f"Row {row}: column {column!r} is null; drop or fill such rows first.")
+        check_no_nulls(values, column, first_row)
         levels = values.dictionary.cast(pa.string()).to_pylist()
         of_level = np.array([places.get(level, -1) for level in levels], np.intp)
         places_of_rows: NDArray[np.intp] = of_level[values.indices.to_numpy(zero_copy_only=False)]
@@ -274,6 +262,31 @@ class Table:
                     f"features; {advice}."
                 )
             self.n_unknown += len(places_of_rows) - len(known)
+
+
+def check_no_nulls(values: Any, name: str, first_row: int) -> None:
+    """Raise if a value of an Arrow array is null."""
+    if values.null_count:
+        row = first_row + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
+        raise ValueError(f"Row {row}: column {name!r} is null; drop or fill such rows first.")
+
+
+def check_weight_column(weights: Floats, name: str, first_row: int) -> None:
+    """Raise if a weight is negative."""
+    if (bad := weights < 0.0).any():
+        raise ValueError(f"Row {first_row + int(bad.argmax())}: the weight in {name!r} is negative.")
+
+
+def check_numbers(X: Floats, names: Sequence[str], dtype: np.dtype[Any], first_row: int) -> None:
+    """Raise if a number is not finite, or if its square would overflow."""
+    limit = LARGEST[dtype]
+    if X.max() <= limit and X.min() >= -limit:
+        return
+    with np.errstate(invalid="ignore"):
+        row, j = (int(place) for place in np.argwhere(~(np.abs(X) <= limit))[0])
+    value = X[row, j]
+    fault = f"the value {value:g}, whose square overflows" if np.isfinite(value) else f"{value}"
+    raise ValueError(f"Row {first_row + row}: column {names[j]!r} has {fault}; fix, fill or rescale it.")
 
 
 def _places_by_column(features: Sequence[Feature]) -> list[tuple[str, Any]]:

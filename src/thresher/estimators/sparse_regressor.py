@@ -1,5 +1,6 @@
 """Sparse linear regression from a summary, as a scikit-learn estimator."""
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -9,11 +10,12 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats, Integers
+from thresher._utils.checks import check_summary
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.estimators._linear import SummaryLinear
 from thresher.online.samples import Rows, Samples
 from thresher.selection.criteria import Chooser, Criterion, Method
-from thresher.selection.cross_validation import CrossValidation
+from thresher.selection.cross_validation import CrossValidation, CrossValidationChooser
 from thresher.selection.ebic import Ebic
 from thresher.selection.history import Record, note
 from thresher.selection.noise_edge import NoiseEdge
@@ -179,6 +181,30 @@ class SparseRegressor(SummaryLinear):
         self.dtype = dtype
 
     # -- fitting ---------------------------------------------------------------------------------------
+
+    def fit_summary(self, summary: Any, folds: Sequence[Gram] | None = None) -> Self:
+        """Fit from cross-products alone: as ``fit`` on the rows that the summary has seen.
+
+        The summary is copied; ``partial_fit`` may go on from it.
+
+        Parameters
+        ----------
+        summary : Gram
+        folds : sequence of Gram, optional
+            Summaries of disjoint parts of the same rows, one for each fold, which cross-validation needs.
+        """
+        if folds is None:
+            return super().fit_summary(summary)
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            for one in (summary, *folds):
+                check_summary(one, Gram)
+            self._take_summary(summary)
+            self._start(summary.copy())
+            if not isinstance(self._chooser, CrossValidationChooser):
+                raise ValueError("folds go with sparsity='auto' and selection='cv'.")
+            self._chooser.take(summary, folds)
+            return self._settle()
 
     def finish(self) -> Self:
         """Choose the support on all rows so far: the place where a stream ends, or pauses."""

@@ -1,0 +1,62 @@
+"""Summaries as rows of bytes, in chunks that every part of Spark can hold, and their merge in order."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from thresher._utils.arrow import import_pyarrow
+from thresher.integrations._partials import merged
+from thresher.io.encoding import decode, encode
+
+# Partition of the rows summarised (the first one, after a merge), number of the chunk, how many there are, and bytes.
+SCHEMA = "partition long, chunk int, n_chunks int, content binary"
+# Bytes of a chunk; Spark sends batches of at most 64 MB to Python.
+CHUNK = 16 << 20
+
+
+def to_batches(partition: int, summary: Any, chunk: int = CHUNK) -> Iterator[Any]:
+    """A summary as record batches of one row each."""
+    pa = import_pyarrow()
+    content = memoryview(encode(summary))
+    n_chunks = -(-len(content) // chunk)
+    kinds = [pa.int64(), pa.int32(), pa.int32(), pa.binary()]
+    for number in range(n_chunks):
+        values = [partition, number, n_chunks, bytes(content[number * chunk : (number + 1) * chunk])]
+        arrays = [pa.array([value], kind) for value, kind in zip(values, kinds, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, names=["partition", "chunk", "n_chunks", "content"])
+
+
+def summaries(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """Partitions and their summaries, from chunks in order; one at a time."""
+    parts: list[bytes] = []
+    current, expected = -1, 0
+    for batch in batches:
+        columns = [batch.column(name) for name in ("partition", "chunk", "n_chunks", "content")]
+        for row in range(batch.num_rows):
+            partition, number, n_chunks, content = (column[row].as_py() for column in columns)
+            if parts and (partition != current or n_chunks != expected):
+                raise ValueError(f"The summary of partition {current} lacks chunks: {len(parts)} of {expected} came.")
+            if number != len(parts):
+                raise ValueError(f"Chunk {number} of partition {partition} is out of order; {len(parts)} was expected.")
+            current, expected = partition, n_chunks
+            parts.append(content)
+            if len(parts) == n_chunks:
+                whole, parts = b"".join(parts), []
+                yield partition, decode(whole)[0]
+    if parts:
+        raise ValueError(f"The summary of partition {current} lacks chunks: {len(parts)} of {expected} came.")
+
+
+def merge_groups(batches: Iterable[Any], group: int) -> Iterator[Any]:
+    """Merge summaries of partitions k group, ..., (k + 1) group - 1 in this order, for every k; 0 merges all.
+
+    The chunks must be sorted. At any moment there are at most three summaries: the merged one, the next one and their
+    sum.
+    """
+    first, total = -1, None
+    for partition, summary in summaries(batches):
+        if total is not None and group and partition // group != first // group:
+            yield from to_batches(first, total)
+            total = None
+        first, total = (partition, summary) if total is None else (first, merged(total, summary))
+    if total is not None:
+        yield from to_batches(first, total)
