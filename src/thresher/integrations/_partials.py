@@ -164,6 +164,13 @@ def merged(left: Any, right: Any) -> Any:
         return left.merge(right)
 
 
+def in_partition(error: ValueError, number: int) -> ValueError:
+    """The same error with the number of the partition."""
+    fault = str(error)
+    where = f", row{fault[3:]}" if fault.startswith("Row ") else f": {fault}"
+    return ValueError(f"Partition {number}{where}")
+
+
 def check_version(planned: str) -> None:
     """Raise unless this worker runs the version that planned the work: bits could differ."""
     if planned != __version__:

@@ -16,7 +16,7 @@ from thresher._utils.checks import check_positive_integer, check_rows
 from thresher._utils.threads import one_blas_thread
 from thresher._version import __version__
 from thresher.estimators._linear import SummaryLinear
-from thresher.integrations._partials import Plan, check_version, merged, plan_for
+from thresher.integrations._partials import Plan, check_version, in_partition, merged, plan_for
 from thresher.io.encoding import decode, encode
 from thresher.summaries.gram import Gram
 
@@ -171,7 +171,7 @@ def _summary_of_frame(plan: Plan, frame: Any, number: int) -> bytes | None:
     try:
         summary = plan.summary(table.to_batches())
     except ValueError as error:
-        raise _named(error, number) from error
+        raise in_partition(error, number) from error
     return None if summary is None else encode(summary)
 
 
@@ -210,12 +210,6 @@ def _summary_of_blocks(blocks: list[Any], y: Any, weights: Any, dtype: str, numb
     try:
         checked = check_rows(X, y, weights, X.shape[1], gram.dtype)
     except ValueError as error:
-        raise _named(error, number) from error
+        raise in_partition(error, number) from error
     with one_blas_thread():
         return encode(gram.absorb_checked(*checked))
-
-
-def _named(error: ValueError, number: int) -> ValueError:
-    """The same error with the number of the partition."""
-    fault = str(error)
-    return ValueError(f"Partition {number}{', row' + fault[3:] if fault.startswith('Row ') else ': ' + fault}")

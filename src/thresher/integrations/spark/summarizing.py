@@ -1,11 +1,10 @@
 """One summary of all rows of a Spark data frame: partial summaries, merged in a tree of tasks."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sql
 from pyspark.sql.types import IntegralType
@@ -13,6 +12,7 @@ from pyspark.sql.types import IntegralType
 from thresher._utils.checks import check_positive_integer
 from thresher.integrations._partials import EntriesPlan, Plan, plan_for
 from thresher.integrations.spark import _chunks
+from thresher.integrations.spark._tasks import merged_groups, summarized
 from thresher.integrations.spark.columns import quoted, read_columns, require, require_number, selected
 
 # Summaries that one task merges, except the last.
@@ -121,42 +121,19 @@ def summarize_entries(
 def _collected(df: Any, names: list[str], plan: Plan | EntriesPlan, levels: int) -> Any:
     """The summary of a data frame whose columns have these names, if it has rows."""
     check_positive_integer(levels, "levels")
-    chunks = df.mapInArrow(partial(_summarized, names, plan), _chunks.SCHEMA)
+    chunks = df.mapInArrow(partial(summarized, names, plan), _chunks.SCHEMA)
     group = 1
     for level in range(levels):
         group = 0 if level == levels - 1 else group * FAN_IN
         chunks = chunks.repartition(sql.expr(f"partition div {group}")) if group else chunks.repartition(1)
         chunks = chunks.sortWithinPartitions("partition", "chunk")
-        chunks = chunks.mapInArrow(partial(_merged, group), _chunks.SCHEMA)
+        chunks = chunks.mapInArrow(partial(merged_groups, group), _chunks.SCHEMA)
     try:
         table = chunks.toArrow()
     except PySparkException as error:
         raise _explained(error, levels) from error
     found = [summary for _, summary in _chunks.summaries(table.to_batches())]
     return found[0] if found else None
-
-
-# -- in tasks ----------------------------------------------------------------------------------------------
-
-
-def _summarized(names: list[str], plan: Plan | EntriesPlan, batches: Iterable[Any]) -> Iterator[Any]:
-    context = TaskContext.get()
-    number = 0 if context is None else context.partitionId()
-    try:
-        summary = plan.summary(batch.rename_columns(names) for batch in batches)
-    except ValueError as error:
-        fault = str(error)
-        where = f", row{fault[3:]}" if fault.startswith("Row ") else f": {fault}"
-        raise ValueError(f"Partition {number}{where}") from error
-    if summary is not None:
-        yield from _chunks.to_batches(number, summary)
-
-
-def _merged(group: int, batches: Iterable[Any]) -> Iterator[Any]:
-    yield from _chunks.merge_groups(batches, group)
-
-
-# -- errors ------------------------------------------------------------------------------------------------
 
 
 def _explained(error: Exception, levels: int) -> Exception:
