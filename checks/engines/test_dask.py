@@ -10,19 +10,26 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import D, NAMES, assert_summary
 from distributed import Client, LocalCluster
 
 import thresher
+from conftest import NAMES, D, assert_summary
 from thresher import OnlineHardThresholding, SparseRegressor
 from thresher.integrations import dask as module
 from thresher.integrations.dask import fit, summarize
 from thresher.io.encoding import encode
 
 
+def two_processes():
+    return LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0")
+
+
 @pytest.fixture(scope="module")
 def client():
-    with LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, Client(cluster) as one:
+    with (
+        LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as one,
+    ):
         yield one
 
 
@@ -54,15 +61,17 @@ def test_arrays_in_blocks_of_rows_and_columns(client, rows):
         summarize(whole[0], y)
 
 
-def test_a_worker_that_is_killed_changes_nothing(table, rows):
+def test_a_worker_that_is_killed_changes_nothing(table):
     """One of two processes dies while partitions are being read; what it had is computed again."""
-    X, y, w, _ = rows
 
     def slow(part):
-        time.sleep(0.2)
+        time.sleep(0.3)
         return part
 
-    with LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, Client(cluster) as one:
+    with (
+        LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as one,
+    ):
         frame = dd.from_pandas(table.to_pandas(), npartitions=12)
         expected = encode(summarize(frame, "y", "w"))
         slowly = frame.map_partitions(slow, meta=frame._meta)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import NAMES
 
+from conftest import NAMES
 from thresher import SparseRegressor
 from thresher.integrations.spark import SparkSparseRegressor, SparkSparseRegressorModel
 

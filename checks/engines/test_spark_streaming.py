@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import NAMES, assert_summary
 
 import thresher
+from conftest import NAMES, assert_summary
 from thresher.integrations.spark import foreach_batch
 from thresher.io.checkpoint import CheckpointError, load_with_note
 

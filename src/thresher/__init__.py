@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from thresher.estimators.reduced_rank_regressor import ReducedRankRegressor
     from thresher.estimators.sparse_regressor import SparseRegressor
     from thresher.io.checkpoint import load
+    from thresher.io.sources.sql import read_sql
     from thresher.selection.cross_validation import CrossValidation
     from thresher.selection.ebic import Ebic
     from thresher.selection.noise_edge import NoiseEdge
@@ -39,6 +40,7 @@ _HOMES = {
     "ReducedRankRegressor": "thresher.estimators.reduced_rank_regressor",
     "SparseRegressor": "thresher.estimators.sparse_regressor",
     "load": "thresher.io.checkpoint",
+    "read_sql": "thresher.io.sources.sql",
 }
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "SparseRegressor",
     "__version__",
     "load",
+    "read_sql",
 ]
 
 

@@ -20,9 +20,11 @@ Example: [bold]thresher accumulate shard1.parquet --target y -o part1.summary[/b
 
 def command(
     context: typer.Context,
-    source: options.SOURCE,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to keep the summary.", show_default=False)],
+    source: options.SOURCE_OR_QUERY = None,
     target: options.TARGET = None,
+    sql: options.SQL = None,
+    database: options.DATABASE = None,
     features: options.FEATURES = None,
     drop: options.DROP = None,
     weight: options.WEIGHT = None,
@@ -44,7 +46,7 @@ def command(
     from thresher.cli.result import print_account
     from thresher.summaries.gram import Gram
 
-    opened = options.opened(source, format, delimiter, no_header)
+    opened = options.opened_source(context)
     ingest = begin(context, opened, options.settings(context), output, Gram, lambda columns: Gram(len(columns.names)))
     feed(ingest, opened, output, checkpoint_every, keep, live=not quiet)
     print_account(ingest, output, json)
