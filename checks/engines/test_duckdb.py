@@ -13,6 +13,7 @@ import pytest
 import thresher
 from conftest import NAMES, assert_summary
 from thresher import Gram, SparseRegressor
+from thresher.cli import main
 from thresher.io.ingest import Ingest
 from thresher.io.sources.source_error import SourceError
 from thresher.io.sources.sql import is_ordered

@@ -1,4 +1,4 @@
-"""Spark with executors of their own, which are killed, fail and are slow; and Spark Connect. Each in a process of its own."""
+"""Spark with executors that are killed and tasks that fail or are slow, and Spark Connect; each in its own process."""
 
 import subprocess
 import sys

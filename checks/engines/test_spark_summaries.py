@@ -8,6 +8,7 @@ import pytest
 import thresher
 from conftest import NAMES, D, N, assert_summary
 from thresher import MatrixCompleter, SparseRegressor
+from thresher.integrations._partials import merged
 from thresher.integrations.spark import _chunks, summarize, summarize_entries
 from thresher.integrations.spark import summarizing as module
 from thresher.io.encoding import encode
@@ -160,3 +161,12 @@ def test_chunks_that_are_lost_or_out_of_order_are_noticed(rows):
         list(_chunks.summaries(batches[:-1]))
     with pytest.raises(ValueError, match="Chunk 2 of partition 3 is out of order; 1 was expected"):
         list(_chunks.summaries(batches[:1] + batches[2:]))
+
+
+def test_merging_in_place_gives_the_bits_of_merge(rows):
+    X, y, w, _ = rows
+    parts = [(X[:1000], y[:1000], w[:1000]), (X[1000:], y[1000:], w[1000:])]
+    for first, second in (parts, parts[::-1]):
+        grams = [thresher.Gram(D).absorb(*first), thresher.Gram(D).absorb(*second)]
+        expected = encode(grams[0].merge(grams[1]))
+        assert encode(merged(*grams)) == expected

@@ -19,10 +19,11 @@ from thresher._utils.arrow import (
     check_weight_column,
     import_pyarrow,
 )
-from thresher._utils.checks import check_positive_integer, check_range
+from thresher._utils.checks import check_partner, check_positive_integer, check_range
 from thresher._utils.threads import one_blas_thread
 from thresher._version import __version__
 from thresher.selection.cross_validation import folds_by_hash
+from thresher.summaries._combining import add
 from thresher.summaries.entries import Entries
 from thresher.summaries.gram import Gram
 from thresher.summaries.multiresponse import MultiResponse
@@ -155,13 +156,25 @@ class EntriesPlan:
 
 
 def merged(left: Any, right: Any) -> Any:
-    """Two summaries of the same plan as one, the left one first; folds by folds."""
+    """Two summaries of the same plan as one, the left one first; neither must be used any more."""
     if isinstance(left, list):
-        return [one.merge(other) for one, other in zip(left, right, strict=True)]
+        return [merged(one, other) for one, other in zip(left, right, strict=True)]
+    if isinstance(left, Gram) and isinstance(right, Gram):
+        return _merged_in_place(left, right)
     if isinstance(left, Entries) and isinstance(right, Entries):
         return _fitting(left, right.shape).merge(_fitting(right, left.shape))
-    with one_blas_thread():
-        return left.merge(right)
+    return left.merge(right)
+
+
+def _merged_in_place(left: Gram, right: Gram) -> Gram:
+    """The same bits as ``left.merge(right)``, without copies of both."""
+    check_partner(left, right, "merge", "n_features")
+    large, small = (left, right) if left.weight >= right.weight else (right, left)
+    for one in (large, small):
+        if one.state.n_buffered:
+            one._fold()
+    add(large.state, small.state, 1.0)
+    return large
 
 
 def in_partition(error: ValueError, number: int) -> ValueError:

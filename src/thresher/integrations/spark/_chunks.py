@@ -27,30 +27,31 @@ def to_batches(partition: int, summary: Any, chunk: int = CHUNK) -> Iterator[Any
 
 def summaries(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """Partitions and their summaries, from chunks in order; one at a time."""
-    parts: list[bytes] = []
-    current, expected = -1, 0
+    content, n_here, current, expected = bytearray(), 0, -1, 0
     for batch in batches:
         columns = [batch.column(name) for name in ("partition", "chunk", "n_chunks", "content")]
         for row in range(batch.num_rows):
-            partition, number, n_chunks, content = (column[row].as_py() for column in columns)
-            if parts and (partition != current or n_chunks != expected):
-                raise ValueError(f"The summary of partition {current} lacks chunks: {len(parts)} of {expected} came.")
-            if number != len(parts):
-                raise ValueError(f"Chunk {number} of partition {partition} is out of order; {len(parts)} was expected.")
+            partition, number, n_chunks = (column[row].as_py() for column in columns[:3])
+            if n_here and (partition != current or n_chunks != expected):
+                raise ValueError(f"The summary of partition {current} lacks chunks: {n_here} of {expected} came.")
+            if number != n_here:
+                raise ValueError(f"Chunk {number} of partition {partition} is out of order; {n_here} was expected.")
             current, expected = partition, n_chunks
-            parts.append(content)
-            if len(parts) == n_chunks:
-                whole, parts = b"".join(parts), []
-                yield partition, decode(whole)[0]
-    if parts:
-        raise ValueError(f"The summary of partition {current} lacks chunks: {len(parts)} of {expected} came.")
+            content += columns[3][row].as_buffer()
+            n_here += 1
+            if n_here == n_chunks:
+                summary, content, n_here = decode(content)[0], bytearray(), 0
+                yield partition, summary
+                del summary
+    if n_here:
+        raise ValueError(f"The summary of partition {current} lacks chunks: {n_here} of {expected} came.")
 
 
 def merge_groups(batches: Iterable[Any], group: int) -> Iterator[Any]:
     """Merge summaries of partitions k group, ..., (k + 1) group - 1 in this order, for every k; 0 merges all.
 
-    The chunks must be sorted. At any moment there are at most three summaries: the merged one, the next one and their
-    sum.
+    The chunks must be sorted. At any moment there is room for four summaries: the merged one, the bytes of the next,
+    what they stand for, and a product of the sum.
     """
     first, total = -1, None
     for partition, summary in summaries(batches):
