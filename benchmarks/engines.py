@@ -12,6 +12,7 @@ columns, where Spark ML's exact solver refuses. A full run writes benchmarks/res
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -253,8 +254,7 @@ def wide(directory, rivals):
         LinearRegression(solver="normal").fit(vectors)
         told = "fitted"
     except Exception as error:
-        lines = [line for line in str(error).split("\n") if "features" in line or "requirement" in line]
-        told = (lines or [str(error)])[0].strip()[:200]
+        told = (re.findall(r"java\.lang\.\w+: [^\n]*", str(error)) or [str(error)])[0][:200]
     return model.estimator.summary_, {
         "columns": WIDE,
         "rows": 4000,
@@ -322,7 +322,7 @@ def main():
         data = Path(place, "rows")
         write(data, options.rows, options.partitions)
         expected, results["memory"] = run_engine("memory", data, False)
-        print("memory", results["memory"])
+        print("memory", results["memory"], flush=True)
         for name in [name for name in ("spark", "dask", "duckdb") if name in options.only]:
             gram, results[name] = run_engine(name, data, True)
             results[name] |= compare(gram, expected)

@@ -266,3 +266,19 @@ def test_memory_does_not_grow_with_the_stream():
         for n in ("10", "200")
     )
     assert many < few + 20_000  # kB; the stream has 320 MB
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "code"),
+    [
+        ("pyarrow", "arrow", "from thresher import Gram; Gram(1).absorb(object(), 'y')"),
+        ("duckdb", "duckdb", "import thresher; thresher.read_sql('SELECT 1')"),
+        ("pyspark", "spark", "import thresher.integrations.spark"),
+        ("dask", "dask", "import thresher.integrations.dask"),
+    ],
+)
+def test_what_is_missing_is_named_with_the_command_that_installs_it(missing, extra, code):
+    blocked = f"import sys; sys.modules[{missing!r}] = None; {code}"
+    done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"pip install 'thresher[{extra}]'" in done.stderr.splitlines()[-1]

@@ -23,6 +23,7 @@ place = sys.argv[1]
 spark = (builder.master("local-cluster[2,1,1024]").config("spark.executor.memory", "512m")
     .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
+    .config("spark.driver.maxResultSize", "1m")
     .config("spark.speculation", "true").config("spark.speculation.multiplier", "1.1")
     .config("spark.speculation.quantile", "0.1").config("spark.speculation.interval", "50ms").getOrCreate())
 spark.sparkContext.setLogLevel("OFF")
@@ -53,6 +54,15 @@ assert encode(summarize(df, columns, "y")) == calm
 assert encode(summarize(df.mapInArrow(disturbed, df.schema), columns, "y")) == calm
 assert sorted(os.listdir(place)) == list("012345")
 print("same bits")
+
+wide = spark.range(0, 50, 1, 2).select(F.col("id").alias("y"), *[F.sin(F.col("id") * j).alias(f"x{j}") for j in range(400)])
+try:
+    summarize(wide, None, "y")
+except ValueError as error:
+    assert "spark.driver.maxResultSize" in str(error), error
+else:
+    raise AssertionError("more than the driver accepts was returned")
+print("too large")
 """
 )
 
@@ -91,8 +101,10 @@ def run(script, *arguments):
     return done.stdout
 
 
-def test_lost_executors_failed_and_speculative_tasks_change_no_bit(tmp_path):
-    assert "same bits" in run(CLUSTER, tmp_path)
+def test_lost_executors_failed_and_slow_tasks_change_no_bit_and_large_results_are_explained(tmp_path):
+    told = run(CLUSTER, tmp_path)
+    assert "same bits" in told
+    assert "too large" in told
 
 
 def test_spark_connect():

@@ -10,6 +10,7 @@ import numpy as np
 
 from thresher._utils.arrays import Floats
 from thresher._utils.arrow import Table, is_table
+from thresher._utils.threads import blas_threads_for
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import StreamingRows
 from thresher.online.samples import Rows
@@ -56,8 +57,9 @@ class TableRows(StreamingRows):
             return self
         before = deepcopy(self)
         try:
-            for rows in chain((first, second), others):
-                self._learn_block(rows, table)
+            with blas_threads_for(len(table.names)):
+                for rows in chain((first, second), others):
+                    self._learn_block(rows, table)
         except Exception:
             self.__dict__.clear()
             self.__dict__.update(vars(before))
@@ -79,10 +81,11 @@ class TableRows(StreamingRows):
             self._name_features(table)
             self._start(self._new_summary(first))
             chooser, summary = self._get_chooser(), self._new_summary(first)
-            for rows in chain((first,), others):
-                summary.absorb_checked(rows.X, rows.y, rows.weights)
-                if chooser is not None and chooser.needs_rows:
-                    chooser.absorb(summary, rows)
+            with blas_threads_for(len(table.names)):
+                for rows in chain((first,), others):
+                    summary.absorb_checked(rows.X, rows.y, rows.weights)
+                    if chooser is not None and chooser.needs_rows:
+                        chooser.absorb(summary, rows)
             if summary.weight == 0.0:
                 raise ValueError("All sample weights are zero; at least one must be positive.")
             self._start(summary)

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from thresher._utils.arrow import Table
+from thresher._utils.threads import blas_threads_for
 from thresher.summaries._combining import copied
 
 if TYPE_CHECKING:
@@ -25,13 +26,14 @@ def absorb_table(gram: "Gram", X: Any, y: str, sample_weight: Any, features: Seq
         raise ValueError(f"The table has {len(table.names)} features; the summary has {gram.n_features}.")
     blocks = iter(table)
     first, second = next(blocks), next(blocks, None)
-    if second is None:  # one block is checked as a whole
-        gram.absorb_checked(*first)  # type: ignore[arg-type]
-        return
-    before = copied(gram.state, gram.empty().state.scatter)
-    try:
-        for block in chain((first, second), blocks):
-            gram.absorb_checked(*block)  # type: ignore[arg-type]
-    except Exception:
-        gram._state = before
-        raise
+    with blas_threads_for(gram.n_features):
+        if second is None:  # one block is checked as a whole
+            gram.absorb_checked(*first)  # type: ignore[arg-type]
+            return
+        before = copied(gram.state, gram.empty().state.scatter)
+        try:
+            for block in chain((first, second), blocks):
+                gram.absorb_checked(*block)  # type: ignore[arg-type]
+        except Exception:
+            gram._state = before
+            raise

@@ -40,7 +40,7 @@ def summaries(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
             content += columns[3][row].as_buffer()
             n_here += 1
             if n_here == n_chunks:
-                summary, content, n_here = decode(content)[0], bytearray(), 0
+                summary, content, n_here = decode(memoryview(content))[0], bytearray(), 0
                 yield partition, summary
                 del summary
     if n_here:
