@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+ENGINES := .venv-engines
 KERNELS := setup.py $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 KERNEL_TESTS := tests/test_rounds.py tests/test_dense_rounds.py tests/test_solvers.py tests/test_gram.py \
 	tests/test_rank_and_groups.py tests/test_baselines_first_order.py tests/test_baselines_lasso.py
@@ -16,7 +17,7 @@ export CC := $(abspath $(BIN))/python -m ziglang cc
 endif
 
 .PHONY: demo test bench bench-peers bench-peers-quick reproduce reproduce-quick check-killed check-hostile check-report
-.PHONY: check-memory wheel format clean
+.PHONY: check-memory check-engines bench-engines wheel format clean
 
 demo: $(VENV)/.built
 	$(BIN)/thresher demo
@@ -65,6 +66,17 @@ check-report: $(VENV)/.built
 	$(BIN)/python $(PIP) --no-build-isolation -e '.[browser]'
 	$(BIN)/pytest checks/test_report_in_browser.py
 
+# Spark, Dask and DuckDB, real ones, in a virtual environment of their own. Java is installed if need be (Debian, as root).
+check-engines: $(VENV)/.built $(ENGINES)/.installed
+	command -v java >/dev/null || { apt-get -qq update && apt-get -qq install -y --no-install-recommends default-jre-headless; }
+	OPENBLAS_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -o addopts=-q checks/engines
+
+# The same rows through all engines, beside their own aggregates and regressions.
+bench-engines: $(VENV)/.built $(ENGINES)/.installed
+	$(ENGINES)/bin/python $(PIP) dask-ml
+	$(ENGINES)/bin/python benchmarks/engines.py
+	$(ENGINES)/bin/python benchmarks/engine_costs.py
+
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -94,6 +106,12 @@ $(VENV)/.built: $(VENV)/.installed $(KERNELS)
 	$(BIN)/python setup.py -q build_ext --inplace
 	touch $@
 
+$(ENGINES)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python $(PIP) Cython scipy setuptools $(COMPILER)
+	$(ENGINES)/bin/python $(PIP) --no-build-isolation -e '.[cli,dask,duckdb,engines,spark]'
+	touch $@
+
 $(PEERS)/.installed: pyproject.toml benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers/requirements.txt
@@ -101,6 +119,6 @@ $(PEERS)/.installed: pyproject.toml benchmarks/peers/requirements.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(ENGINES) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests reproduction -name __pycache__ -type d -exec rm -rf {} +
 	find src -name '*.so' -delete

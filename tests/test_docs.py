@@ -1,7 +1,7 @@
 """The Python blocks of the README and of the pages in docs run as printed, in order, each page in one namespace.
 
 A text block after a Python block is what that prints. Console blocks are not run. docs/command.md and docs/river.md
-have tests of their own, which run more of them.
+have tests of their own, which run more of them. Pages of engines are run by checks/engines.
 """
 
 import re
@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-TESTED_ELSEWHERE = {ROOT / "docs" / "command.md", ROOT / "docs" / "river.md"}
+ENGINES = [ROOT / "docs" / "engines" / f"{name}.md" for name in ("dask", "duckdb", "spark")]
+TESTED_ELSEWHERE = {ROOT / "docs" / "command.md", ROOT / "docs" / "river.md", *ENGINES}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -27,6 +28,10 @@ def heading_anchors(text):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in TESTED_ELSEWHERE], ids=name)
 def test_python_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypatch, capsys):
+    run_page(page, tmp_path, monkeypatch, capsys)
+
+
+def run_page(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     text = page.read_text()

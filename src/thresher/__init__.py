@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from thresher.estimators.reduced_rank_regressor import ReducedRankRegressor
     from thresher.estimators.sparse_regressor import SparseRegressor
     from thresher.io.checkpoint import load
+    from thresher.io.sources.sql import read_sql
     from thresher.selection.cross_validation import CrossValidation
     from thresher.selection.ebic import Ebic
     from thresher.selection.noise_edge import NoiseEdge
@@ -43,6 +44,7 @@ _HOMES = {
     "SparseRegressor": "thresher.estimators.sparse_regressor",
     "load": "thresher.io.checkpoint",
     "posterior": "thresher.solvers.posterior",
+    "read_sql": "thresher.io.sources.sql",
 }
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "__version__",
     "load",
     "posterior",
+    "read_sql",
 ]
 
 

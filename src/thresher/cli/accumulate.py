@@ -20,9 +20,11 @@ Example: [bold]thresher accumulate shard1.parquet --target y -o part1.summary[/b
 
 def command(
     context: typer.Context,
-    source: options.SOURCE,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to keep the summary.", show_default=False)],
+    source: options.SOURCE_OR_QUERY = None,
     target: options.TARGET = None,
+    sql: options.SQL = None,
+    database: options.DATABASE = None,
     features: options.FEATURES = None,
     drop: options.DROP = None,
     weight: options.WEIGHT = None,
@@ -45,7 +47,7 @@ def command(
     from thresher.cli.result import print_account
     from thresher.summaries.gram import Gram
 
-    opened = options.opened(source, format, delimiter, no_header, decimal)
+    opened = options.opened_source(context)
     settings = options.settings(context)
     attempts = begin(context, opened, settings, output, Gram, lambda _, columns: Gram(len(columns.names)))
     ingest = feed(attempts, opened, output, checkpoint_every, keep, live=not quiet)

@@ -22,14 +22,18 @@ Example: [bold]thresher fit 'data/*.parquet' --target price --drop id --model pr
 
 Example: [bold]thresher fit data.csv -t y --method oht --sparsity 50 --n-steps 5 --step-size 0.001 --n-warmup 100[/bold]
 
+Example: [bold]thresher fit --sql "SELECT * FROM 'data/*.parquet' WHERE price > 0 ORDER BY id" --target price[/bold]
+
 Example: [bold]zcat log.csv.gz | thresher fit - --target latency --missing skip[/bold]
 """
 
 
 def command(
     context: typer.Context,
-    source: options.SOURCE,
+    source: options.SOURCE_OR_QUERY = None,
     target: options.TARGET = None,
+    sql: options.SQL = None,
+    database: options.DATABASE = None,
     model: Annotated[Path | None, typer.Option("--model", "-m", help="Where to keep the model.")] = None,
     method: Annotated[
         str,
@@ -95,10 +99,10 @@ def command(
     from thresher.estimators._linear import SummaryLinear
     from thresher.io.sources.columns import Columns
 
-    if is_checkpoint(source):
+    if source is not None and sql is None and is_checkpoint(source):
         ingest = fit_summary(context, source, settings, parameters, model, overwrite)
     else:
-        opened = options.opened(source, format, delimiter, no_header, decimal, follow)
+        opened = options.opened_source(context, follow)
 
         def fresh(settings: dict[str, Any], columns: Columns) -> SummaryLinear:
             return new_model(settings, _parameters(settings), columns)

@@ -16,6 +16,7 @@ from thresher.io.sources.columns import Columns
 # Options that make no difference any more once rows are summarised.
 OF_ROWS = {"selection", "target", "features", "drop", "weight", "categories", "missing", "follow", "resume"}
 OF_ROWS |= {"n_warmup", "round_size", "checkpoint_every", "keep", "format", "delimiter", "no_header", "decimal"}
+OF_ROWS |= {"database"}
 
 
 def new_model(settings: dict[str, Any], parameters: dict[str, Any], columns: Columns) -> SummaryLinear:

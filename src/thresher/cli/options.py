@@ -1,5 +1,6 @@
 """Options that several subcommands have."""
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,24 @@ SOURCE = Annotated[
         show_default=False,
     ),
 ]
+SOURCE_OR_QUERY = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A file, a directory, a pattern in quotes such as 'data/*.parquet', or - for the standard input. CSV and "
+        "JSON lines (also .gz), Parquet, Arrow, NumPy. None if there is a query (--sql).",
+        show_default=False,
+    ),
+]
+SQL = Annotated[
+    str | None,
+    typer.Option(
+        "--sql",
+        metavar="QUERY",
+        help="Rows of a SELECT that DuckDB runs, in place of SOURCE; files are tables. --resume needs an ORDER BY.",
+    ),
+]
+DATABASE = Annotated[str | None, typer.Option(metavar="FILE", help="A DuckDB database for --sql.")]
 FORMAT = Annotated[str | None, typer.Option("--format", metavar="|".join(FORMATS), help="If the suffix does not tell.")]
 DELIMITER = Annotated[str | None, typer.Option(help="Between fields of CSV; a comma if not given.")]
 DECIMAL = Annotated[str, typer.Option(metavar=".|,", help="The decimal point of numbers in CSV.")]
@@ -56,7 +75,7 @@ OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Start over even if
 
 # Options that may be others when a run is resumed: they change how it goes, not what comes out.
 OF_THE_RUN = {"source", "model", "output", "checkpoint_every", "keep", "resume", "overwrite", "json", "quiet"}
-OF_THE_RUN |= {"format", "delimiter", "no_header", "decimal", "follow"}
+OF_THE_RUN |= {"format", "delimiter", "no_header", "decimal", "follow", "database"}
 
 
 def settings(context: typer.Context) -> dict[str, Any]:
@@ -89,3 +108,32 @@ def opened(
     if decimal == (delimiter or ",") and decimal == ",":
         raise OptionsError("--decimal , needs another --delimiter, such as ';'.")
     return open_source(source, format, delimiter, not no_header, decimal, follow)
+
+
+def opened_sql(context: typer.Context) -> "Source":
+    """The rows of the query that options give."""
+    from thresher.io.sources.sql import open_sql  # heavy, and not needed for help
+
+    given = context.params
+    for name in ("source", "format", "delimiter", "no_header", "follow"):
+        if given.get(name):
+            what = "SOURCE" if name == "source" else f"--{name.replace('_', '-')}"
+            raise OptionsError(f"{what} does not go with --sql; leave one of them out.")
+    source = open_sql(given["sql"], given["database"])
+    if not source.ordered and given["resume"]:
+        raise OptionsError("--resume needs rows that come in the same order every time: end the query with ORDER BY.")
+    if not source.ordered and (given.get("model") or given.get("output")):
+        warnings.warn("The query has no ORDER BY; this run cannot be resumed if it is interrupted.", stacklevel=2)
+    return source
+
+
+def opened_source(context: typer.Context, follow: bool = False) -> "Source":
+    """The source or the query that options describe."""
+    given = context.params
+    if given["sql"] is not None:
+        return opened_sql(context)
+    if given["database"] is not None:
+        raise OptionsError("--database goes with --sql.")
+    if given["source"] is None:
+        raise OptionsError("SOURCE is missing: give a file, a directory, a pattern, or a query with --sql.")
+    return opened(given["source"], given["format"], given["delimiter"], given["no_header"], given["decimal"], follow)

@@ -87,11 +87,14 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
         """Take columns by number, as scikit-learn does for arrays."""
         self.n_features_in_ = n_features
         self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.pop("_columns_by_name", None)
 
     def _check_rows(
         self, X: Any, y: Any, sample_weight: Any, reset: bool, dtype: np.dtype[Any], multi_output: bool = False
     ) -> Rows:
         """Checked rows, responses and weights. Sets or checks the features seen."""
+        if reset:
+            self.__dict__.pop("_columns_by_name", None)
         unnamed = reset or not hasattr(self, "feature_names_in_")
         plain = unnamed and is_plain(X, y, None if reset else self.n_features_in_, dtype, multi_output)
         if plain:

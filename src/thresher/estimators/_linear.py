@@ -17,6 +17,7 @@ from thresher._utils.locks import lock_of, locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import FEWEST_TO_WARN, StreamingRows
 from thresher.estimators._candidates import Candidates
+from thresher.estimators._tables import TableRows
 from thresher.io.schema import Anything, Count, Flag, Is, Labels, Maybe, Tuple, part
 from thresher.online.prequential import Prequential
 from thresher.online.samples import Rows
@@ -61,7 +62,10 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         """
         check_is_fitted(self, "coef_")
         refuse_masked(X=X)
-        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return self._predict(validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]))
+
+    def _predict(self, rows: Any) -> Floats:
+        """Predicted responses of rows that were checked."""
         with lock_of(self):
             coef, intercept = self.coef_, self.intercept_  # of the same moment
         if issparse(rows):
@@ -84,7 +88,7 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         return tags
 
 
-class SummaryLinear(SparseLinear, StreamingRows):
+class SummaryLinear(SparseLinear, TableRows):
     """A sparse linear model of all rows that a Gram has seen; all questions are answered from it, at any time."""
 
     _schema = part(
@@ -156,6 +160,24 @@ class SummaryLinear(SparseLinear, StreamingRows):
             raise AttributeError("selected_groups_ needs groups; this model was fitted without.")
         names: NDArray[Any] = groups.names[groups.norms(self._sparse_coef) > 0.0]
         return names
+
+    def predict(self, X: Any) -> Floats:
+        """Predicted responses.
+
+        Parameters
+        ----------
+        X : array-like, dataframe or sparse matrix of shape (n, n_features), or Arrow table
+            Columns of an Arrow table are found by name; others are ignored. A frame of pandas or polars is such a
+            table if the model was fitted to one.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self, "summary_")
+        if not self._predicted_by_name(X):
+            return super().predict(X)
+        return np.concatenate([self._predict(rows) for rows in self._table_to_predict(X)])
 
     @locked
     def path(self, max_sparsity: int | None = None) -> Candidates:
@@ -418,6 +440,9 @@ class SummaryLinear(SparseLinear, StreamingRows):
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Rows:
         dtype = np.dtype(self.dtype) if reset else self.summary_.dtype
         return self._check_rows(X, y, sample_weight, reset, dtype)
+
+    def _storage(self) -> np.dtype[Any]:
+        return np.dtype(self.dtype)
 
     def _new_summary(self, rows: Rows) -> Gram:
         return Gram(rows.X.shape[1], self.dtype)

@@ -14,6 +14,7 @@ from thresher.io.schema import Anything, Array, Count, Flag, Is, Number, Schema,
 from thresher.online.prequential import Prequential
 from thresher.online.sparse import RULES
 from thresher.online.step_size import StepCount, StepSize, safe_step
+from thresher.selection.criteria import Chooser
 from thresher.selection.cross_validation import CrossValidation
 from thresher.selection.selecting import SelectingRounds
 from thresher.selection.thresholded_family import AlgorithmFamily, ThresholdedFamily, Thresholding
@@ -212,6 +213,12 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         self.dtype = dtype
         self.tol = tol
         self.max_iter = max_iter
+
+    def _get_chooser(self) -> Chooser | None:
+        return self._rounds.chooser
+
+    def _set_chooser(self, chooser: Chooser | None) -> None:
+        self._rounds.chooser = chooser
 
     def _problem(self) -> _Problem:
         groups = self._checked_groups(self.summary_.n_features)

@@ -1,5 +1,6 @@
 """Sparse linear regression from a summary, as a scikit-learn estimator."""
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -244,6 +245,30 @@ class SparseRegressor(SummaryLinear):
 
     # -- fitting ---------------------------------------------------------------------------------------
 
+    def fit_summary(self, summary: Any, folds: Sequence[Gram] | None = None) -> Self:
+        """Fit from cross-products alone: as ``fit`` on the rows that the summary has seen.
+
+        The summary is copied; ``partial_fit`` may go on from it.
+
+        Parameters
+        ----------
+        summary : Gram
+        folds : sequence of Gram, optional
+            Summaries of disjoint parts of the same rows, one for each fold, which cross-validation needs.
+        """
+        if folds is None:
+            return super().fit_summary(summary)
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            for one in (summary, *folds):
+                check_summary(one, Gram)
+            self._take_summary(summary)
+            self._start(summary.copy())
+            if not isinstance(self._chooser, CrossValidationChooser):
+                raise ValueError("folds go with sparsity='auto' and selection='cv'.")
+            self._chooser.take(summary, folds)
+            return self._settle()
+
     @locked
     def finish(self) -> Self:
         """Choose the support on all rows so far: the place where a stream ends, or pauses."""
@@ -292,6 +317,12 @@ class SparseRegressor(SummaryLinear):
     def _forget_posterior(self) -> None:
         self._listed = self._scheduled = None
         self._next_posterior = FIRST_POSTERIOR
+
+    def _get_chooser(self) -> Chooser | None:
+        return self._chooser
+
+    def _set_chooser(self, chooser: Chooser | None) -> None:
+        self._chooser = chooser
 
     def _problem(self) -> _Problem:
         groups = self._checked_groups(self.summary_.n_features)

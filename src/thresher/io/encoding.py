@@ -85,7 +85,7 @@ def encode(value: Any, note: Any = None) -> bytes:
     return b"".join([*parts, digest.digest()])
 
 
-def decode(content: bytes) -> tuple[Any, Any]:
+def decode(content: bytes | memoryview) -> tuple[Any, Any]:
     """The object and the note, from bytes that are verified first.
 
     Whatever the bytes are, this returns or raises CheckpointError, and allocates at most 64 times their number plus

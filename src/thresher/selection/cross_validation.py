@@ -1,6 +1,7 @@
 """Choosing a size by cross-validation, exactly, without keeping a row."""
 
 import sys
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
-from thresher._utils.checks import check_positive_integer
+from thresher._utils.checks import check_partner, check_positive_integer
 from thresher._utils.warnings import warn_caller
 from thresher.io.schema import Count, Flag, Is, List, Of, Schema
 from thresher.online.samples import Rows, Samples
@@ -27,6 +28,8 @@ GROWTH = 4
 FEWEST = 2
 # A fold, or all others, that weighs less than this share of all says nothing.
 LEAST_SHARE = 1e-9
+# Sums of weights, taken in another order, agree to this share.
+SAME = 1e-9
 # Rows that are hashed at a time, so that temporaries stay small.
 STRIPE = 256
 
@@ -150,6 +153,18 @@ class CrossValidationChooser(Chooser):
             if len(mine):
                 own.absorb_checked(X[mine], y[mine], None if weights is None else weights[mine])
         self.n_seen += X.shape[0]
+
+    def take(self, summary: Any, folds: Sequence[Any]) -> None:
+        """Go on from folds that others have made of the rows of a summary."""
+        if len(folds) != self.method.n_folds:
+            raise ValueError(f"There are {len(folds)} folds, and n_folds={self.method.n_folds} was asked for.")
+        for name in ("n_samples", "weight"):
+            parts, whole = sum(getattr(fold, name) for fold in folds), getattr(summary, name)
+            if abs(parts - whole) > SAME * whole:
+                raise ValueError(f"The folds have a {name} of {parts:g} together and the summary {whole:g}.")
+        for fold in folds:
+            check_partner(summary, fold, "use as folds", "n_features")
+        self.folds, self.n_seen = [fold.copy() for fold in folds], summary.n_samples
 
     def check(self, summary: Any) -> None:
         """Raise if the summary has rows that no fold has."""

@@ -1,6 +1,6 @@
 """The Gram summary of a stream of rows with one response."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from thresher.io.schema import Flag, Is, Schema
 from thresher.summaries import _shifted
 from thresher.summaries._combining import add, check_part, copied, make_constant
 from thresher.summaries._shifted import State, Sums
+from thresher.summaries._tables import absorb_table
 from thresher.summaries._widening import room_for, widened
 from thresher.summaries.moments import Moments
 
@@ -266,16 +267,27 @@ class Gram(Saving):
 
     # -- absorbing rows --------------------------------------------------------------------------------
 
-    def absorb(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def absorb(self, X: Any, y: Any, sample_weight: Any = None, features: Sequence[str] | None = None) -> Self:
         """Add rows.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-            Non-negative; a weight of two counts a row twice.
+        X : array-like or sparse matrix of shape (n, d), or Arrow table
+            An Arrow table is any object with ``__arrow_c_stream__``: pyarrow tables and readers, polars and pandas
+            frames, DuckDB relations. Its rows are read some at a time.
+        y : array-like of shape (n,), or str
+            Responses; the name of their column if X is an Arrow table.
+        sample_weight : array-like of shape (n,), or str, optional
+            Non-negative; a weight of two counts a row twice. The name of the column if X is an Arrow table.
+        features : list of str, optional
+            Columns of an Arrow table, in this order, or levels of categories such as ``"colour=red"``. By default all
+            other columns of numbers. Give it in every call, or keep the order of columns: a Gram has no names.
         """
+        if isinstance(y, str):
+            absorb_table(self, X, y, sample_weight, features)
+            return self
+        if features is not None or isinstance(sample_weight, str):
+            raise ValueError("Names of columns go with an Arrow table X and y as the name of a column.")
         return self.absorb_checked(*check_rows(X, y, sample_weight, self.n_features, self.dtype))
 
     def absorb_checked(self, X: Any, y: Floats, weights: Floats | None) -> Self:

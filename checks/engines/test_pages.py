@@ -1,0 +1,12 @@
+"""The Python blocks of the pages of Spark, Dask and DuckDB run as printed."""
+
+import pytest
+
+from tests import test_docs
+
+
+@pytest.mark.parametrize("page", test_docs.ENGINES, ids=lambda page: page.stem)
+def test_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypatch, capsys, request):
+    if page.stem == "spark":
+        request.getfixturevalue("spark")  # its settings: no sockets on other interfaces, few tasks
+    test_docs.run_page(page, tmp_path, monkeypatch, capsys)

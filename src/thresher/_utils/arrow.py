@@ -1,0 +1,315 @@
+"""Tables of anything that speaks Arrow, as blocks of numbers.
+
+An object with ``__arrow_c_stream__`` (pyarrow tables and readers, polars and pandas frames, DuckDB relations, scans of
+Delta and Iceberg tables) hands over its rows some at a time, so memory does not depend on how many there are.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher._utils.arrays import Floats
+from thresher._utils.checks import LARGEST, check_range
+
+DOUBLE = np.dtype(np.float64)
+# Numbers in a block: large enough for calls to be cheap, small enough to stay in the cache while columns become rows.
+BLOCK_NUMBERS = 1 << 20
+FEWEST_ROWS, MOST_ROWS = 256, 8192
+# What to do where the dictionary of the first rows does not tell all levels.
+ADVICE = "name the levels that count with features=['{column}={level}', ...]"
+
+
+class Block(NamedTuple):
+    """Some rows as numbers; responses and weights are None if no column was named for them."""
+
+    X: Floats
+    y: Floats | None
+    weights: Floats | None
+
+
+class Feature(NamedTuple):
+    """A column of the table, or one level of it."""
+
+    column: str
+    level: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How it is called among the features."""
+        return self.column if self.level is None else f"{self.column}={self.level}"
+
+
+def is_table(X: Any) -> bool:
+    """Whether an object hands over its rows by Arrow."""
+    return hasattr(X, "__arrow_c_stream__")
+
+
+def import_pyarrow() -> Any:
+    """The module pyarrow, or an error that says how to get it."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+    except ImportError as error:
+        raise ImportError("Arrow tables need pyarrow; install it with: pip install 'thresher[arrow]'") from error
+    return pyarrow
+
+
+class Table:
+    """The rows of an Arrow stream as blocks of numbers, once.
+
+    Parameters
+    ----------
+    stream : object with ``__arrow_c_stream__``
+    target, weight : str, optional
+        Columns with the responses and the weights.
+    features : sequence of str, optional
+        Columns of numbers, columns of categories, or levels of them as ``"colour=red"``, in this order. By default all
+        other columns of numbers, and all levels of columns with an Arrow dictionary, sorted.
+    dtype : dtype, default=float64
+        How co-moments are stored, which limits how large values may be.
+    lenient : bool, default=False
+        Whether a level that is not among the features is no error: all its columns are zero then.
+
+    Attributes
+    ----------
+    features : list of Feature
+    names : list of str
+    n_unknown : int
+        Values so far whose level is not among the features.
+    """
+
+    def __init__(
+        self,
+        stream: Any,
+        target: str | None = None,
+        weight: str | None = None,
+        features: Sequence[str] | None = None,
+        dtype: np.dtype[Any] = DOUBLE,
+        lenient: bool = False,
+    ) -> None:
+        self._pa = import_pyarrow()
+        if not is_table(stream):
+            raise TypeError(
+                f"X is a {type(stream).__name__}, which has no columns to name; pass an Arrow table, a data frame or "
+                "another object with __arrow_c_stream__, or y as an array."
+            )
+        reader = self._pa.RecordBatchReader.from_stream(stream)
+        self._schema = reader.schema
+        self._target, self._weight, self._dtype, self._lenient = target, weight, dtype, lenient
+        self.n_unknown = 0
+        self._check_columns([name for name in (target, weight) if name is not None])
+        self._batches = iter(reader)
+        self._first = next((batch for batch in self._batches if batch.num_rows), None)
+        if self._first is None:
+            raise ValueError("The table has no rows.")
+        self.features = self._chosen(features)
+        self.names = [feature.name for feature in self.features]
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise ValueError(f"The feature {twice[0]!r} is there twice; name each once.")
+        if not self.features:
+            raise ValueError("The table has no columns of numbers or categories to be features.")
+        self._places = _places_by_column(self.features)
+
+    # -- columns ---------------------------------------------------------------------------------------
+
+    def _check_columns(self, needed: list[str]) -> None:
+        """Raise unless all names are there once, and those of responses and weights have numbers."""
+        names = self._schema.names
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise ValueError(f"The table has more than one column named {twice[0]!r}; rename them.")
+        for name in needed:
+            if name not in names:
+                raise ValueError(f"The table has no column {name!r}; it has {_some(names)}.")
+            self._require_numbers(name)
+
+    def _require_numbers(self, name: str) -> None:
+        if not self._is_number(self._schema.field(name).type):
+            raise ValueError(
+                f"Column {name!r} has values of type {self._schema.field(name).type}, and numbers are needed there."
+            )
+
+    def _is_number(self, kind: Any) -> bool:
+        types = self._pa.types
+        return bool(
+            types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
+        )
+
+    def _is_category(self, name: str) -> bool:
+        types, kind = self._pa.types, self._schema.field(name).type
+        return bool(types.is_dictionary(kind) or types.is_string(kind) or _is_other_string(types, kind))
+
+    def _chosen(self, features: Sequence[str] | None) -> list[Feature]:
+        types, schema = self._pa.types, self._schema
+        if features is None:
+            left_out = {self._target, self._weight, *_index_columns(schema)}
+            features = [
+                name
+                for name in schema.names
+                if name not in left_out
+                and (self._is_number(schema.field(name).type) or types.is_dictionary(schema.field(name).type))
+            ]
+        elif isinstance(features, str):
+            raise TypeError(f"features must be a list of names, got the text {features!r}.")
+        found: list[Feature] = []
+        for given in features:
+            name = str(given)
+            if name in (self._target, self._weight):
+                raise ValueError(f"Column {name!r} cannot be a feature as well.")
+            if name in schema.names:
+                if types.is_dictionary(schema.field(name).type):
+                    found += [Feature(name, level) for level in self._levels(name)]
+                else:
+                    self._require_numbers(name)
+                    found.append(Feature(name))
+            else:
+                found.append(self._level_of(name))
+        return found
+
+    def _level_of(self, name: str) -> Feature:
+        """The feature behind a name such as "colour=red", or an error."""
+        columns = [column for column in self._schema.names if name.startswith(f"{column}=")]
+        if not columns:
+            raise ValueError(f"The table has no column {name!r}; it has {_some(self._schema.names)}.")
+        column = max(columns, key=len)
+        if not self._is_category(column):
+            raise ValueError(f"Column {column!r} has no levels, for its type is {self._schema.field(column).type}.")
+        return Feature(column, name[len(column) + 1 :])
+
+    def _levels(self, name: str) -> list[str]:
+        assert self._first is not None
+        texts = self._first.column(name).dictionary.cast(self._pa.string())
+        levels = sorted(set(texts.drop_null().to_pylist()))
+        if not levels:
+            raise ValueError(f"Column {name!r} has an empty dictionary; {ADVICE.format(column=name, level='red')}.")
+        return levels
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Block]:
+        size = min(max(BLOCK_NUMBERS // len(self.features), FEWEST_ROWS), MOST_ROWS)
+        first_row = 1
+        for batch in self._all_batches():
+            for start in range(0, batch.num_rows, size):
+                piece = batch.slice(start, size)
+                yield self._block(piece, first_row)
+                first_row += piece.num_rows
+
+    def _all_batches(self) -> Iterator[Any]:
+        """The first batch, which was read for its dictionaries, and the others."""
+        first, self._first = self._first, None
+        if first is None:
+            raise ValueError("The table was read before; a stream hands over its rows once.")
+        yield first
+        yield from self._batches
+
+    def _block(self, batch: Any, first_row: int) -> Block:
+        numbers = [column for column, places in self._places if not isinstance(places, dict)]
+        if len(numbers) == len(self._places):
+            X = self._matrix(batch, numbers, first_row)
+        else:
+            X = np.zeros((batch.num_rows, len(self.features)))
+            if numbers:
+                where = [places for _, places in self._places if not isinstance(places, dict)]
+                X[:, where] = self._matrix(batch, numbers, first_row)
+            for column, places in self._places:
+                if isinstance(places, dict):
+                    self._one_hot(batch, column, places, X, first_row)
+        y, weights = (
+            None if name is None else np.ascontiguousarray(self._matrix(batch, [name], first_row)[:, 0])
+            for name in (self._target, self._weight)
+        )
+        if weights is not None:
+            check_weight_column(weights, str(self._weight), first_row)
+            check_range(X, np.zeros(1) if y is None else y, weights, self._dtype)
+        return Block(X, y, weights)
+
+    def _matrix(self, batch: Any, names: list[str], first_row: int) -> Floats:
+        """Columns of numbers, rows by columns, all of them there and in range."""
+        pa, columns = self._pa, []
+        for name in names:
+            column = batch.column(name)
+            check_no_nulls(column, name, first_row)
+            columns.append(column if column.type == pa.float64() else column.cast(pa.float64(), safe=False))
+        if len(columns) == 1:
+            X: Floats = columns[0].to_numpy()[:, None]
+        else:
+            X = pa.RecordBatch.from_arrays(columns, names).to_tensor().to_numpy()
+        check_numbers(X, names, DOUBLE if names == [self._target] else self._dtype, first_row)
+        return X
+
+    def _one_hot(self, batch: Any, column: str, places: dict[str, int], X: Floats, first_row: int) -> None:
+        pa, values = self._pa, batch.column(column)
+        if not pa.types.is_dictionary(values.type):
+            values = values.dictionary_encode()
+        check_no_nulls(values, column, first_row)
+        levels = values.dictionary.cast(pa.string()).to_pylist()
+        of_level = np.array([places.get(level, -1) for level in levels], np.intp)
+        places_of_rows: NDArray[np.intp] = of_level[values.indices.to_numpy(zero_copy_only=False)]
+        known = np.flatnonzero(places_of_rows >= 0)
+        X[known, places_of_rows[known]] = 1.0
+        if len(known) < len(places_of_rows):
+            if not self._lenient:
+                row = int(np.argmax(places_of_rows < 0))
+                level = levels[int(values.indices[row].as_py())]
+                advice = ADVICE.format(column=column, level=level)
+                raise ValueError(
+                    f"Row {first_row + row}: column {column!r} has the level {level!r}, which is not among the "
+                    f"features; {advice}."
+                )
+            self.n_unknown += len(places_of_rows) - len(known)
+
+
+def check_no_nulls(values: Any, name: str, first_row: int) -> None:
+    """Raise if a value of an Arrow array is null."""
+    if values.null_count:
+        row = first_row + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
+        raise ValueError(f"Row {row}: column {name!r} is null; drop or fill such rows first.")
+
+
+def check_weight_column(weights: Floats, name: str, first_row: int) -> None:
+    """Raise if a weight is negative."""
+    if (bad := weights < 0.0).any():
+        raise ValueError(f"Row {first_row + int(bad.argmax())}: the weight in {name!r} is negative.")
+
+
+def check_numbers(X: Floats, names: Sequence[str], dtype: np.dtype[Any], first_row: int) -> None:
+    """Raise if a number is not finite, or if its square would overflow."""
+    limit = LARGEST[dtype]
+    if X.max() <= limit and X.min() >= -limit:
+        return
+    with np.errstate(invalid="ignore"):
+        row, j = (int(place) for place in np.argwhere(~(np.abs(X) <= limit))[0])
+    value = X[row, j]
+    fault = f"the value {value:g}, whose square overflows" if np.isfinite(value) else f"{value}"
+    raise ValueError(f"Row {first_row + row}: column {names[j]!r} has {fault}; fix, fill or rescale it.")
+
+
+def _places_by_column(features: Sequence[Feature]) -> list[tuple[str, Any]]:
+    """Columns of the table, each with its place in X, or the places of its levels."""
+    found: dict[str, Any] = {}
+    for place, (column, level) in enumerate(features):
+        if level is None:
+            found[column] = place
+        else:
+            found.setdefault(column, {})[level] = place
+    return list(found.items())
+
+
+def _index_columns(schema: Any) -> list[str]:
+    """Columns that are the index of a pandas frame."""
+    kept = (schema.pandas_metadata or {}).get("index_columns", ())
+    return [name for name in kept if isinstance(name, str)]
+
+
+def _is_other_string(types: Any, kind: Any) -> bool:
+    return bool(types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:8]))
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

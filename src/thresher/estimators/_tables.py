@@ -1,0 +1,184 @@
+"""Rows from Arrow tables: y, the weights and the features are columns that are named."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+
+from thresher._utils.arrays import Floats
+from thresher._utils.arrow import Table, is_table
+from thresher._utils.threads import blas_threads_for
+from thresher._utils.warnings import warn_caller
+from thresher.estimators._base import StreamingRows
+from thresher.online.samples import Rows
+from thresher.selection.criteria import Chooser
+
+# Frames that scikit-learn knows. It wants their columns to be those of the fit, and says so otherwise.
+FRAMES = ("pandas", "polars")
+
+
+class TableRows(StreamingRows):
+    """An estimator that learns from rows, which may be those of an Arrow table."""
+
+    n_features_in_: int
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, features: Sequence[str] | None = None) -> Self:
+        """Learn from more rows.
+
+        Parameters
+        ----------
+        X : array-like, dataframe or sparse matrix of shape (n, n_features), or Arrow table
+            An Arrow table is any object with ``__arrow_c_stream__``: pyarrow tables and readers, polars and pandas
+            frames, DuckDB relations, scans of Delta and Iceberg tables. Its rows are read some at a time.
+        y : array-like of shape (n,), or str
+            Responses; the name of their column if X is an Arrow table.
+        sample_weight : array-like of shape (n,), or str, optional
+            Non-negative; a weight of two counts a row twice. The name of the column if X is an Arrow table.
+        features : list of str, optional
+            Columns of an Arrow table: numbers, categories, or single levels such as ``"colour=red"``. By default those
+            of the last call; in the first one, all other columns of numbers, and all levels of columns with an Arrow
+            dictionary.
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(y, str):
+            self._refuse_names(sample_weight, features)
+            return self._partial_fit(X, y, sample_weight)
+        table = self._table(X, y, sample_weight, features)
+        first, others = self._blocks(table)
+        second = next(others, None)
+        if second is None:  # one block is learned as a whole or not at all
+            self._learn_block(first, table)
+            return self
+        before = deepcopy(self)
+        try:
+            with blas_threads_for(len(table.names)):
+                for rows in chain((first, second), others):
+                    self._learn_block(rows, table)
+        except Exception:
+            self.__dict__.clear()
+            self.__dict__.update(vars(before))
+            raise
+        return self
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, features: Sequence[str] | None = None) -> Self:
+        """Forget everything, then learn from these rows, all at once.
+
+        Parameters and return value are those of ``partial_fit``.
+        """
+        if not isinstance(y, str):
+            self._refuse_names(sample_weight, features)
+            return self._fit(X, y, sample_weight)
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            table = Table(X, y, _weight_name(sample_weight), features, self._storage(), features is not None)
+            first, others = self._blocks(table)
+            self._name_features(table)
+            self._start(self._new_summary(first))
+            chooser, summary = self._get_chooser(), self._new_summary(first)
+            with blas_threads_for(len(table.names)):
+                for rows in chain((first,), others):
+                    summary.absorb_checked(rows.X, rows.y, rows.weights)
+                    if chooser is not None and chooser.needs_rows:
+                        chooser.absorb(summary, rows)
+            if summary.weight == 0.0:
+                raise ValueError("All sample weights are zero; at least one must be positive.")
+            self._start(summary)
+            self._set_chooser(chooser)
+            return self._settle()
+
+    # -- what a subclass provides ------------------------------------------------------------------------
+
+    @abstractmethod
+    def _learn(self, rows: Rows, names: Any = None) -> None:
+        """``partial_fit`` on rows that were checked."""
+
+    @abstractmethod
+    def _get_chooser(self) -> Chooser | None:
+        """What chooses the size."""
+
+    @abstractmethod
+    def _set_chooser(self, chooser: Chooser | None) -> None:
+        """Let another one, of the same kind, choose it."""
+
+    @abstractmethod
+    def _storage(self) -> np.dtype[Any]:
+        """How co-moments of a new summary are stored."""
+
+    # -- tables ------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _refuse_names(sample_weight: Any, features: Any) -> None:
+        if features is not None or isinstance(sample_weight, str):
+            raise ValueError("Names of columns go with an Arrow table X and y as the name of a column.")
+
+    def _table(self, X: Any, y: str, sample_weight: Any, features: Sequence[str] | None) -> Table:
+        """The table with the columns that the model knows, if it knows any."""
+        fitted = hasattr(self, "summary_")
+        names = getattr(self, "feature_names_in_", None) if fitted else None
+        asked = features if features is not None or names is None else [str(name) for name in names]
+        storage = self.summary_.dtype if fitted else self._storage()
+        table = Table(X, y, _weight_name(sample_weight), asked, storage, lenient=features is not None)
+        if names is not None and table.names != list(names):
+            raise ValueError(
+                f"The features {_difference(table.names, list(names))} differ from those of the model; they must stay."
+            )
+        if fitted and len(table.names) != self.n_features_in_:
+            raise ValueError(f"The table has {len(table.names)} features and the model has {self.n_features_in_}.")
+        return table
+
+    @staticmethod
+    def _blocks(table: Table) -> tuple[Rows, Iterator[Rows]]:
+        """The first block, and the others."""
+        blocks = (Rows(block.X, block.y, block.weights) for block in table if block.y is not None)
+        return next(blocks), blocks
+
+    def _learn_block(self, rows: Rows, table: Table) -> None:
+        first = not hasattr(self, "summary_")
+        named = first or hasattr(self, "feature_names_in_")
+        with self._unchanged_by_failure():
+            self._check_parameters()
+            if first:
+                self._name_features(table)
+        self._learn(rows, np.array(table.names, object) if named else None)
+
+    def _name_features(self, table: Table) -> None:
+        self.n_features_in_ = len(table.names)
+        self.feature_names_in_ = np.array(table.names, object)
+        self._columns_by_name = True
+
+    def _predicted_by_name(self, X: Any) -> bool:
+        """Whether X is a table whose columns are to be found by their names."""
+        if not is_table(X):
+            return False
+        return type(X).__module__.split(".")[0] not in FRAMES or "_columns_by_name" in self.__dict__
+
+    def _table_to_predict(self, X: Any) -> Iterator[Floats]:
+        """The rows of a table, some at a time, with the columns of the model."""
+        names = getattr(self, "feature_names_in_", None)
+        table = Table(X, features=None if names is None else [str(name) for name in names], lenient=True)
+        if len(table.names) != self.n_features_in_:
+            raise ValueError(f"The table has {len(table.names)} features and the model has {self.n_features_in_}.")
+        for block in table:
+            yield block.X
+        if table.n_unknown:
+            warn_caller(
+                f"{table.n_unknown} values have levels that the model does not know; all their columns are zero.",
+                UserWarning,
+            )
+
+
+def _weight_name(sample_weight: Any) -> str | None:
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        raise ValueError("With y as the name of a column, sample_weight must be the name of a column, too.")
+    return sample_weight
+
+
+def _difference(given: list[str], known: list[str]) -> str:
+    differ = [name for name in given if name not in known] or [name for name in known if name not in given] or given
+    return ", ".join(map(repr, differ[:5]))
