@@ -98,6 +98,7 @@ class SummaryLinear(SparseLinear, TableRows):
         feature_names_in_=Maybe(Labels("n_features_in_")),
         summary_=Is(Gram, shared=True),
         _growing=Maybe(Flag()),
+        _columns_by_name=Maybe(Flag()),
         _warned_of=Maybe(Count()),
         _warned_of_vanishing=Maybe(Flag()),
         _grouped=Maybe(Tuple(Anything(), Is(Groups, shared=True))),
