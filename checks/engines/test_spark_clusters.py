@@ -55,8 +55,8 @@ assert encode(summarize(df.mapInArrow(disturbed, df.schema), columns, "y")) == c
 assert sorted(os.listdir(place)) == list("012345")
 print("same bits")
 
-columns = [F.sin(F.col("id") * j).alias(f"x{j}") for j in range(400)]
-wide = spark.range(0, 50, 1, 2).select(F.col("id").alias("y"), *columns)
+many = [F.sin(F.col("id") * j).alias(f"x{j}") for j in range(400)]
+wide = spark.range(0, 50, 1, 2).select(F.col("id").alias("y"), *many)
 try:
     summarize(wide, None, "y")
 except ValueError as error:
