@@ -31,7 +31,6 @@ from thresher.cli import main as thresher_command
 from thresher.cli.feeding import feed  # noqa: F401  # loaded before forking
 from thresher.io.checkpoint import CheckpointError, load_with_note
 from thresher.io.sources.synthetic import SparseLinearStream
-from thresher.plotting.model_card import model_card
 
 N_ROWS, N_FEATURES, EVERY = 20_000, 30, 500
 METHODS = {"sparse": [], "oht": ["--method", "oht", "--sparsity", "5", "--round-size", "10"]}
@@ -62,7 +61,7 @@ def load_everything():
     for model in (SparseRegressor(), OnlineHardThresholding(5, round_size=10)):
         for X, y in SparseLinearStream(N_FEATURES, 5, signal=1.0).blocks(3000, 700):
             model.partial_fit(X, y).finish()
-        model_card(model)
+        model.summary()
 
 
 def start(source, model, method):
