@@ -137,10 +137,19 @@ class Ingest:
     @classmethod
     def load(cls, path: str | os.PathLike[str], fall_back: bool = True) -> "Ingest":
         """Go on from a file; if it is damaged, from an earlier generation of it, if `fall_back`."""
-        made = cls.from_note(*load_with_note(path, fall_back))
+        made = cls.read(path, fall_back)[1]
         if made is None:
             raise CheckpointError(f"{Path(path)} was not made from a source of rows; there is no row to continue from.")
         return made
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], fall_back: bool = True) -> "tuple[Any, Ingest | None]":
+        """The learner in a file and, if it was fed from a source, all of it."""
+        learner, note = load_with_note(path, fall_back)
+        try:
+            return learner, cls.from_note(learner, note)
+        except CheckpointError as error:
+            raise CheckpointError(f"{Path(path)}: {error}") from error
 
     @classmethod
     def from_note(cls, learner: Any, note: Any) -> "Ingest | None":
