@@ -11,7 +11,7 @@ from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.threads import one_blas_thread
 from thresher.estimators._validation import is_plain
 from thresher.io.checkpoint import CheckpointError, load_with_note, save
-from thresher.io.schema import Anything, Count, Dict, Flag, Is, List, Schema, Text, check
+from thresher.io.schema import Anything, Count, Dict, Flag, Is, List, Text, check, part
 from thresher.io.sources.batches import START, Batch, Place
 from thresher.io.sources.columns import Columns
 from thresher.online.samples import Rows
@@ -64,7 +64,8 @@ class Ingest:
     (['d'], 300)
     """
 
-    _schema = Schema(
+    # It is a note beside its learner, never an object in a file.
+    _schema = part(
         lambda ingest: ingest._fits_learner(),
         columns=Is(Columns),
         settings=Dict(Anything(), keys=Text()),
