@@ -81,12 +81,14 @@ format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The kernel tests on a build with bounds checks and the address and undefined-behaviour sanitizers.
+# The kernel tests, and forged files, on a build with bounds checks and the address and undefined-behaviour sanitizers.
+WITH_SANITIZERS = PYTHONPATH=build/sanitized/lib LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1
 check-memory: $(VENV)/.built
 	THRESHER_SANITIZE=1 $(BIN)/python setup.py -q build --build-base build/sanitized --build-lib build/sanitized/lib
-	PYTHONPATH=build/sanitized/lib LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 \
-		PYTHONMALLOC=malloc $(BIN)/python -m pytest -n 2 --dist worksteal -p no:cacheprovider \
+	$(WITH_SANITIZERS) $(BIN)/python -m pytest -n 2 --dist worksteal -p no:cacheprovider \
 		-W error::pytest.PytestUnraisableExceptionWarning $(KERNEL_TESTS)
+	$(WITH_SANITIZERS) $(BIN)/python checks/forge_files.py --sanitized
 
 # A wheel for any Linux with glibc, in dist/, which needs no compiler where it is installed.
 wheel: $(VENV)/.installed

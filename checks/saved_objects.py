@@ -7,12 +7,16 @@ import numpy as np
 from sklearn.base import clone
 
 from thresher import (
+    Cardinality,
+    ConstrainedRegressor,
     Entries,
     Gram,
+    Groups,
     LowRankRegressor,
     MatrixCompleter,
     MultiResponse,
     OnlineHardThresholding,
+    Rank,
     ReducedRankRegressor,
     SparseRegressor,
     baselines,
@@ -23,6 +27,7 @@ from thresher.io.sources.columns import Columns
 from thresher.selection.cross_validation import CrossValidation
 from thresher.selection.ebic import Ebic
 from thresher.selection.noise_edge import NoiseEdge
+from thresher.sparsity.reciprocal import Reciprocal
 
 D = 6
 
@@ -79,6 +84,8 @@ def estimators() -> Iterator[tuple[str, Any]]:
     X, y = rows(170)
     yield "SparseRegressor, not fitted", SparseRegressor(3, groups=[0, 0, 1, 1, 2, 2])
     yield "SparseRegressor", SparseRegressor().partial_fit(X, y)
+    yield "SparseRegressor, finished", SparseRegressor(random_state=7).partial_fit(*rows(400)).finish()
+    yield "SparseRegressor, posterior mean", SparseRegressor(estimate="posterior_mean").fit(*rows(40))
     yield "SparseRegressor, fit", SparseRegressor(2, dtype="float32").fit(X, y)
     yield "SparseRegressor, groups", SparseRegressor(groups=["a", "b"] * 3).partial_fit(X[:50], y[:50])
     yield "SparseRegressor, cv", SparseRegressor(selection=CrossValidation(n_folds=2)).partial_fit(X[:60], y[:60])
@@ -88,12 +95,15 @@ def estimators() -> Iterator[tuple[str, Any]]:
         "OnlineHardThresholding, auto",
         OnlineHardThresholding(step_size=0.01, n_warmup=40).partial_fit(X[:60], y[:60]),
     )
+    algorithm = OnlineHardThresholding(selection="algorithm", n_steps=2)
+    yield "OnlineHardThresholding, algorithm", algorithm.partial_fit(X[:60], y[:60])
     pursuit = OnlineHardThresholding(2, rule="pursuit", fit_intercept=True, standardize=True, round_size=3)
     yield "OnlineHardThresholding, pursuit", pursuit.partial_fit(X[:50], y[:50])
     reciprocal = OnlineHardThresholding(2, rule="reciprocal", dtype="float32")
     yield "OnlineHardThresholding, reciprocal", reciprocal.partial_fit(X[:50], y[:50])
     grouped = OnlineHardThresholding(1, groups=[0, 0, 1, 1, 2, 2], n_warmup=5)
     yield "OnlineHardThresholding, groups", grouped.partial_fit(X[:50], y[:50])
+    yield from constrained()
     yield "LowRankRegressor", LowRankRegressor(1).partial_fit(*matrices(90))
     yield "LowRankRegressor, auto", LowRankRegressor(fit_intercept=True).fit(*matrices(40))
     yield "LowRankRegressor, cv", LowRankRegressor(selection="cv", n_warmup=30).partial_fit(*matrices(40))
@@ -102,6 +112,19 @@ def estimators() -> Iterator[tuple[str, Any]]:
     yield "ReducedRankRegressor, one response", ReducedRankRegressor(1).partial_fit(X[:60], y[:60])
     yield "MatrixCompleter", MatrixCompleter(1, shape=(4, 5)).partial_fit(*entries(40))
     yield "MatrixCompleter, auto", MatrixCompleter(selection=NoiseEdge(3.0), offsets=True).partial_fit(*ids(60))
+
+
+def constrained() -> Iterator[tuple[str, Any]]:
+    """Sets with compiled rounds, and those that are projected onto in NumPy."""
+    X, y = rows(60)
+    matrix_groups = Groups(["a", "b"], 1)
+    yield "ConstrainedRegressor", ConstrainedRegressor(fit_intercept=True).partial_fit(X, y)
+    yield "ConstrainedRegressor, fit", ConstrainedRegressor(max_iter=20).fit(X, y)
+    yield "ConstrainedRegressor, cardinality", ConstrainedRegressor(Cardinality(2), round_size=7).partial_fit(X, y)
+    yield "ConstrainedRegressor, groups", ConstrainedRegressor(Groups([0, 0, 1, 1, 2, 2], 2)).partial_fit(X, y)
+    yield "ConstrainedRegressor, rank", ConstrainedRegressor(Rank(1), n_warmup=9).partial_fit(*matrices(60))
+    yield "ConstrainedRegressor, reciprocal", ConstrainedRegressor(Reciprocal(2)).partial_fit(X, y)
+    yield "ConstrainedRegressor, groups of rows", ConstrainedRegressor(matrix_groups).partial_fit(*matrices(60))
 
 
 def baseline_kinds() -> list[Any]:

@@ -1,7 +1,8 @@
 """Eight threads on one object: every estimator, every summary and every baseline.
 
     python checks/threads.py                        # 60 calls a thread, about a minute
-    python checks/threads.py --long                 # 10,000 calls a thread, kept in results/
+    python checks/threads.py --long                 # 10,000 calls a thread, kept in results/; some hours
+    python checks/threads.py --long --calls 500     # the same with fewer
     python checks/threads.py --only Gram            # one kind
 
 Threads learn, one row to a call, and read in between: coefficients, predictions, losses, a copy, a file. In the end all
@@ -28,12 +29,14 @@ from sklearn.base import clone
 
 from saved_objects import D, baseline_kinds, entries, matrices, responses, rows
 from thresher import (
+    ConstrainedRegressor,
     Entries,
     Gram,
     LowRankRegressor,
     MatrixCompleter,
     MultiResponse,
     OnlineHardThresholding,
+    Rank,
     ReducedRankRegressor,
     SparseRegressor,
 )
@@ -59,6 +62,8 @@ def kinds():
         "SparseRegressor, cv": (lambda: SparseRegressor(selection="cv"), rows),
         "OnlineHardThresholding": (lambda: OnlineHardThresholding(2, fit_intercept=True), rows),
         "OnlineHardThresholding, groups": (lambda: OnlineHardThresholding(1, groups=[0, 0, 1, 1, 2, 2]), rows),
+        "ConstrainedRegressor": (ConstrainedRegressor, rows),
+        "ConstrainedRegressor, rank": (lambda: ConstrainedRegressor(Rank(1)), matrices),
         "LowRankRegressor": (lambda: LowRankRegressor(1), matrices),
         "ReducedRankRegressor": (ReducedRankRegressor, responses),
         "MatrixCompleter": (lambda: MatrixCompleter(1, shape=(4, 5)), entries),
@@ -226,11 +231,11 @@ SPECIAL = {"merging in opposite order": check_merging, "fork while locked": chec
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=60, help="of each thread")
+    parser.add_argument("--calls", type=int, help="of each thread: 60, or 10,000 with --long")
     parser.add_argument("--only", help="one kind, in this process")
-    parser.add_argument("--long", action="store_true", help=f"10,000 calls, kept in {RESULTS.name}")
+    parser.add_argument("--long", action="store_true", help=f"kept in {RESULTS.name}")
     options = parser.parse_args()
-    options.calls = 10_000 if options.long else options.calls
+    options.calls = options.calls or (10_000 if options.long else 60)
     if options.only is not None:
         warnings.simplefilter("ignore")
         sys.setswitchinterval(SWITCH)
@@ -254,7 +259,8 @@ def main():
         print(f"{name}: {fault or f'{n} calls'}", flush=True)
     if options.long:
         RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps({"threads": N_THREADS, "faults": faults, "kinds": result}, indent=1) + "\n")
+        found = {"threads": N_THREADS, "calls of each": options.calls, "faults": faults, "kinds": result}
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     return int(faults > 0)
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,15 @@ class Fitted:
 def test_objects_that_do_not_fit_their_description(kind, values, message):
     with pytest.raises(CheckpointError, match=message):
         check(kind, values, None, lambda _: True)
+
+
+class Finite:
+    _schema = Schema(lambda one: np.isfinite(one.values @ one.values), values=Array("d"))
+
+
+def test_what_overflows_is_refused_without_a_warning():
+    with warnings.catch_warnings(action="error"), pytest.raises(CheckpointError, match="do not fit together"):
+        check(Finite, {"values": np.full(2, 1e300)}, None, lambda _: True)
 
 
 def test_objects_that_fit_their_description():

@@ -13,6 +13,7 @@ import pytest
 
 import thresher.io.encoding as encoding
 from thresher import Gram, OnlineHardThresholding
+from thresher.cli import main
 from thresher.io.checkpoint import CheckpointError
 from thresher.io.encoding import HEAD, decode, encode
 from thresher.io.sources.batches import Place
@@ -29,7 +30,10 @@ CLASSES_NEVER_WRITTEN = (
     "thresher:Gram",
     "thresher.cli:main",
     "thresher.cli.app:app",
+    "thresher.io.ingest:Ingest",
     "thresher.io.sources.parquet_file:ParquetFile",
+    "thresher.selection.response_ranks:ResponseRanks",
+    "thresher.selection.subset_family:SubsetFamily",
     "thresher.summaries.gram:Saving",
     "thresher.summaries.gram:np",
     "thresher.summaries.gram:Gram.absorb",
@@ -191,23 +195,30 @@ def test_over_a_thousand_files_that_were_tampered_with():
     assert min(found["accepted"], found["refused"]) > 120
 
 
-def resealed_model(change):
-    """A file of a model whose header was changed by a function of its nodes, with a new checksum."""
-    X = np.random.default_rng(0).standard_normal((40, 6))
-    content = encode(OnlineHardThresholding(2, rule="pursuit").partial_fit(X, X[:, 1]))
+def edited(content, change):
+    """The content of a file whose header a function has changed, with a new checksum."""
     _, _, length = HEAD.unpack_from(content)
-    header = json.loads(content[HEAD.size : HEAD.size + length])
-    nodes = {node[1].rpartition(":")[2]: dict(node[2]) for node in header["nodes"] if node[0] == "kernel"}
-    change(nodes)
-    for node in header["nodes"]:
-        if node[0] == "kernel":
-            node[2] = [[key, value] for key, value in nodes[node[1].rpartition(":")[2]].items()]
-    text = json.dumps(header).encode()
     start = HEAD.size + length
-    arrays = content[start + -start % 64 : -32]
+    header = json.loads(content[HEAD.size : start])
+    change(header)
+    text = json.dumps(header).encode()
     sealed = HEAD.pack(b"thresher", 1, len(text)) + text
-    sealed += bytes(-len(sealed) % 64) + arrays
+    sealed += bytes(-len(sealed) % 64) + content[start + -start % 64 : -32]
     return sealed + hashlib.sha256(sealed).digest()
+
+
+def resealed_model(change):
+    """A file of a model whose kernels were changed by a function of their fields."""
+
+    def change_kernels(header):
+        nodes = {node[1].rpartition(":")[2]: dict(node[2]) for node in header["nodes"] if node[0] == "kernel"}
+        change(nodes)
+        for node in header["nodes"]:
+            if node[0] == "kernel":
+                node[2] = [[key, value] for key, value in nodes[node[1].rpartition(":")[2]].items()]
+
+    X = np.random.default_rng(0).standard_normal((40, 6))
+    return edited(encode(OnlineHardThresholding(2, rule="pursuit").partial_fit(X, X[:, 1])), change_kernels)
 
 
 @pytest.mark.parametrize(
@@ -245,3 +256,83 @@ def test_a_summary_whose_arrays_do_not_fit_is_neither_written_nor_read(change, m
     monkeypatch.undo()
     with pytest.raises(CheckpointError, match="State"):
         decode(content)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A directory with rows, and the contents of a model and of two summaries, all by the command."""
+    here = tmp_path_factory.mktemp("written")
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    for name, rows in (("one", X[:200]), ("two", X[200:])):
+        table = np.c_[rows, rows @ [2.0, 0.0, -1.0]]
+        np.savetxt(here / f"{name}.csv", table, delimiter=",", header="a,b,c,y", comments="")
+        arguments = [str(here / f"{name}.csv"), "-t", "y", "--quiet"]
+        assert main(["fit", *arguments, "-m", str(here / f"{name}.model")]) == 0
+        assert main(["accumulate", *arguments, "-o", str(here / f"{name}.sums")]) == 0
+    return here
+
+
+def fields_of(header, owner):
+    """The fields of the first object of a class, or those of the command's note."""
+    if owner == "note":
+        return header["nodes"][header["note"]["@"]][1]
+    return next(node[2] for node in header["nodes"] if node[0] == "object" and node[1].endswith(f":{owner}"))
+
+
+def lose(owner, field):
+    def change(header):
+        fields = fields_of(header, owner)
+        fields.remove(next(pair for pair in fields if pair[0] == field))
+
+    return change
+
+
+def put(owner, field, value):
+    def change(header):
+        next(pair for pair in fields_of(header, owner) if pair[0] == field)[1] = value
+
+    return change
+
+
+def reshape_largest(header):
+    largest = max(header["arrays"], key=lambda array: int(np.prod(array[1])))
+    largest[1] = [int(np.prod(largest[1])), 1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(put("State", "n_buffered", n) for n in (10**7, -1, 2**62)),
+        put("State", "n_samples", 0),
+        put("note", "n_skipped", 10**9),
+        reshape_largest,
+        *(lose("State", field) for field in ("n_buffered", "scatter", "shift_x")),
+        *(lose("note", field) for field in ("place", "n_skipped", "merged")),
+    ],
+)
+def test_commands_refuse_forged_files_in_one_line(written, tmp_path, monkeypatch, capfd, change):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one.model", "one.sums"):
+        Path(name).write_bytes(edited((written / name).read_bytes(), change))
+    rows, other = str(written / "one.csv"), str(written / "two.sums")
+    for command in (
+        ["fit", rows, "-m", "one.model", "--resume"],
+        ["show", "one.model"],
+        ["predict", "one.model", rows],
+        ["merge", "one.sums", other, "-o", "merged"],
+        ["merge", other, "one.sums", "-o", "merged"],
+    ):
+        assert main(command) == 4, command
+        out, err = capfd.readouterr()
+        assert (out, err.count("\n"), err.startswith("thresher: one.")) == ("", 1, True), (command, err)
+    assert sorted(map(str, Path().glob("[!.]*"))) == ["one.model", "one.sums"]
+
+
+def test_commands_read_files_that_were_sealed_again_unchanged(written, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one.model", "one.sums"):
+        Path(name).write_bytes(edited((written / name).read_bytes(), lambda header: None))
+    rows, other = str(written / "one.csv"), str(written / "two.sums")
+    assert main(["fit", rows, "-m", "one.model", "--resume", "--quiet"]) == 0
+    assert main(["predict", "one.model", rows, "-o", "p.csv"]) == 0
+    assert main(["merge", "one.sums", other, "-o", "merged"]) == 0

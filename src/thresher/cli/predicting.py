@@ -12,7 +12,7 @@ from thresher._utils.new_file import new_file_beside, real_path
 from thresher.cli.errors import OptionsError
 from thresher.cli.live import Live
 from thresher.estimators._linear import SparseLinear
-from thresher.io.checkpoint import CheckpointError, load_with_note
+from thresher.io.checkpoint import CheckpointError
 from thresher.io.ingest import Ingest
 from thresher.io.sources.batches import Batch, Batches
 from thresher.io.sources.columns import Columns
@@ -30,10 +30,10 @@ SCHEMA = pa.schema([("prediction", pa.float64())])
 
 def predict(model: Path, source: Source, output: Path | None, missing: str, quiet: bool) -> None:
     """Write the predictions for the rows of a source; a file appears complete or not at all."""
-    learner, note = load_with_note(model)
+    learner, ingest = Ingest.read(model)
     if not isinstance(learner, SparseLinear) or not hasattr(learner, "summary_"):
         raise CheckpointError(f"{model} holds a {type(learner).__name__} that cannot predict rows.")
-    columns = _columns(Ingest.from_note(learner, note), learner, model)
+    columns = _columns(ingest, learner, model)
     columns.check(source)
     if output is not None and source.reads(output):
         raise OptionsError(f"{output} is one of the files with the rows; write the predictions somewhere else.")

@@ -26,13 +26,11 @@ def command(
     from thresher._utils.printable import printable
     from thresher.cli.result import account, print_summary, to_json, told
     from thresher.estimators._linear import SummaryLinear
-    from thresher.io.checkpoint import load_with_note  # heavy, and not needed for help
-    from thresher.io.ingest import Ingest
+    from thresher.io.ingest import Ingest  # heavy, and not needed for help
 
     if plot is not None and plot.suffix not in PICTURES:
         raise OptionsError(f"--plot {plot}: use a name that ends in {' or '.join(PICTURES)}.")
-    learner, note = load_with_note(model)
-    ingest = Ingest.from_note(learner, note)
+    learner, ingest = Ingest.read(model)
     if not isinstance(learner, SummaryLinear) or not hasattr(learner, "summary_"):
         if html is not None or plot is not None:
             raise OptionsError(

@@ -11,7 +11,7 @@ from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.threads import one_blas_thread
 from thresher.estimators._validation import is_plain
 from thresher.io.checkpoint import CheckpointError, load_with_note, save
-from thresher.io.schema import Anything, Count, Dict, Flag, Is, List, Schema, Text, check
+from thresher.io.schema import Anything, Count, Dict, Flag, Is, List, Text, check, part
 from thresher.io.sources.batches import START, Batch, Place
 from thresher.io.sources.columns import Columns
 from thresher.online.samples import Rows
@@ -64,7 +64,8 @@ class Ingest:
     (['d'], 300)
     """
 
-    _schema = Schema(
+    # It is a note beside its learner, never an object in a file.
+    _schema = part(
         lambda ingest: ingest._fits_learner(),
         columns=Is(Columns),
         settings=Dict(Anything(), keys=Text()),
@@ -137,10 +138,19 @@ class Ingest:
     @classmethod
     def load(cls, path: str | os.PathLike[str], fall_back: bool = True) -> "Ingest":
         """Go on from a file; if it is damaged, from an earlier generation of it, if `fall_back`."""
-        made = cls.from_note(*load_with_note(path, fall_back))
+        made = cls.read(path, fall_back)[1]
         if made is None:
             raise CheckpointError(f"{Path(path)} was not made from a source of rows; there is no row to continue from.")
         return made
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], fall_back: bool = True) -> "tuple[Any, Ingest | None]":
+        """The learner in a file and, if it was fed from a source, all of it."""
+        learner, note = load_with_note(path, fall_back)
+        try:
+            return learner, cls.from_note(learner, note)
+        except CheckpointError as error:
+            raise CheckpointError(f"{Path(path)}: {error}") from error
 
     @classmethod
     def from_note(cls, learner: Any, note: Any) -> "Ingest | None":

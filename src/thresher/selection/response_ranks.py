@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher._utils.arrays import Floats
-from thresher.io.schema import Flag, Schema
 from thresher.selection.criteria import Criterion
 from thresher.selection.family import Family
 from thresher.selection.noise_edge import NoiseEdge
@@ -27,7 +26,6 @@ class ResponseRanks(Family):
     :math:`\sigma^2 (\sqrt{p'} + \sqrt q)^2`.
     """
 
-    _schema = Schema(centred=Flag())
     centred: bool = True
     fallback = NoiseEdge()
 

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher._utils.arrays import Floats
-from thresher.io.schema import Flag, Is, Schema
 from thresher.selection.criteria import Criterion
 from thresher.selection.ebic import Ebic
 from thresher.selection.family import Family
 from thresher.solvers.forward_backward import Penalty
 from thresher.solvers.path import log_choices
 from thresher.solvers.subsets import LONGEST, SubsetPath, Subsets
-from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
 # What ends a path where no information criterion chooses: one that is lenient.
@@ -23,7 +21,6 @@ LENIENT = Ebic(gamma=0.25)
 class SubsetFamily(Subsets, Family):
     """Linear models by their number of features or groups: ``path`` is forward selection, elimination and swaps."""
 
-    _schema = Schema(centred=Flag(), groups=Is(Groups, shared=True) | None)
     fallback = Ebic()
 
     def path(self, summary: Gram, n_most: int | None = None, criterion: Criterion | None = None) -> SubsetPath:
