@@ -288,6 +288,7 @@ class SummaryLinear(SparseLinear, TableRows):
             r2=1.0 - left / total if total > 0.0 else None,
             prequential_r2=self._scored.r2,
             prequential_n_samples=self._scored.n_samples,
+            n_kept=int(np.count_nonzero(coef)),
             noise=noise,
             level=level,
             intervals="none" if intervals is None else intervals.method,

@@ -11,6 +11,7 @@ from scipy import stats
 
 from thresher._utils.arrays import Floats, Integers, read_only
 from thresher._utils.checks import check_coef, check_features
+from thresher._utils.printable import printable
 from thresher._utils.threads import one_blas_thread
 from thresher._utils.tolerances import OWN_SHARE
 from thresher.inference.categories import find_categories, reference_levels
@@ -103,7 +104,7 @@ class Intervals:
         return len(self.features)
 
     def __repr__(self) -> str:
-        labels = [str(j) for j in self.features] if self.names is None else list(self.names)
+        labels = [str(j) for j in self.features] if self.names is None else [printable(name) for name in self.names]
         columns = (self.estimate, self.standard_error, self.lower, self.upper)
         heads = ("feature", "estimate", "std. error", "lower", "upper")
         cells = [labels, *([f"{value:.4g}" for value in column] for column in columns)]
