@@ -115,7 +115,7 @@ class SummaryLinear(SparseLinear, TableRows):
     fit_intercept: bool
     dtype: str
     groups: ArrayLike | None
-    _sampled: tuple[int, int, bool, Posterior] | None
+    _sampled: tuple[int, int, int, bool, Posterior] | None
     # Computed when it is read, so not part of what is saved.
     _transient: ClassVar[tuple[str, ...]] = (*StreamingRows._transient, "_sampled")
     # Whether columns may still appear, so that it is no mistake to ask for more features than there are.
@@ -308,12 +308,12 @@ class SummaryLinear(SparseLinear, TableRows):
     def _sample(self) -> Posterior:
         """The posterior of all rows so far, computed once until there are more."""
         summary, centred = self.summary_, self._family.centred
-        key = summary.n_samples, int(getattr(self, "random_state", 0)), centred
+        seed = int(getattr(self, "random_state", 0))
+        key = summary.n_samples, summary.n_features, seed, centred
         now = self.__dict__.get("_sampled")
-        if now is None or now[:3] != key:
-            result = posterior(summary, fit_intercept=centred, random_state=key[1])
-            now = self._sampled = (*key, result)
-        return now[3]
+        if now is None or now[:-1] != key:
+            now = self._sampled = (*key, posterior(summary, fit_intercept=centred, random_state=seed))
+        return now[-1]
 
     def _sample_against_references(self) -> Posterior:
         """The same, of a design without the reference levels of categories, which have coefficient zero then.
