@@ -87,7 +87,8 @@ class Intervals:
     method : str
         "posterior", "debiased" or "split".
     degrees_of_freedom : float
-        Those of the noise level, and of the t quantile.
+        Those of the noise level, and of the t quantile; with "posterior", beside the features that are more likely in
+        the model than not.
     """
 
     features: Integers
@@ -228,7 +229,8 @@ def posterior_intervals(
         The estimates are posterior means, the standard errors posterior standard deviations.
     """
     check_level(level)
-    freedom = _degrees_of_freedom(summary, len(features), centred)
+    likely = int(np.count_nonzero(posterior.inclusion_probabilities > 0.5))
+    freedom = _degrees_of_freedom(summary, likely, centred)
     _require_variation(summary.variance(centred) > 0.0, features, centred)
     lower, upper = posterior.intervals(level)[features].T
     return Intervals(
