@@ -12,6 +12,7 @@ import pytest
 import thresher
 from thresher import Gram, OnlineHardThresholding, SparseRegressor
 from thresher._utils.arrow import Table
+from thresher._utils.locks import lock_of
 
 N, D = 700, 6
 NAMES = [f"x{j}" for j in range(D)]
@@ -192,6 +193,49 @@ def test_a_bad_value_late_in_a_stream_leaves_everything_as_it_was(data, value, m
     model.partial_fit(table, "price")
     expected = SparseRegressor().partial_fit(X, y).partial_fit(X, y)
     np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+def test_a_failure_leaves_the_lock_to_those_who_wait_for_it(data, monkeypatch):
+    monkeypatch.setattr("thresher._utils.arrow.MOST_ROWS", 256)
+    X, y, _ = data
+    model = SparseRegressor().partial_fit(arrow(X, y), "price")
+    lock = lock_of(model)
+    X[650, 2] = np.nan
+    with pytest.raises(ValueError, match="Row 651"):
+        model.partial_fit(arrow(X, y), "price")
+    assert lock_of(model) is lock
+
+
+def test_all_rows_of_a_table_are_predicted_by_the_same_model(data):
+    """Also if it learns more while they are read."""
+    X, y, _ = data
+    model, table = SparseRegressor(2).fit(arrow(X, y), "price"), arrow(X, y)
+    expected = model.predict(X_frame := table.to_pandas())
+
+    def batches():
+        for batch in table.to_batches(97):
+            yield batch
+            model.partial_fit(X_frame.assign(price=-y), "price")
+
+    result = model.predict(pa.RecordBatchReader.from_batches(table.schema, batches()))
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_a_frame_is_predicted_by_name_after_fit_and_after_partial_fit(rng, data):
+    X, y, _ = data
+    frame = pd.DataFrame(X, columns=NAMES).assign(price=y, colour=pd.Categorical(rng.choice(["blue", "red"], N)))
+    for learn in (SparseRegressor().fit, SparseRegressor().partial_fit, OnlineHardThresholding(2).partial_fit):
+        model = learn(frame, "price")
+        levels = pd.get_dummies(frame["colour"], dtype=float).to_numpy()
+        expected = np.c_[X, levels] @ model.coef_ + model.intercept_
+        np.testing.assert_allclose(model.predict(frame[frame.columns[::-1]]), expected, rtol=1e-12)
+
+
+def test_normalised_weights_are_told_of(data):
+    X, y, w = data
+    for call in (SparseRegressor().fit, SparseRegressor().partial_fit):
+        with pytest.warns(UserWarning, match=f"The weights of {N} rows sum to 1"):
+            call(arrow(X, y, w / w.sum()), "price", "w")
 
 
 def test_tables_that_do_not_fit_are_refused(data):

@@ -26,6 +26,13 @@ def test_levels_are_found_wherever_they_stand():
     assert [list(X.columns[levels]) for levels in found] == [[f"kind_k{k}" for k in range(1, 6)], ["sex_f", "sex_m"]]
 
 
+def test_a_level_that_never_came_up_does_not_hide_the_others():
+    X, y = design()
+    X.insert(X.columns.get_loc("kind_k3"), "kind_k2b", 0.0)
+    found = find_categories(Gram(X.shape[1]).absorb(X, y))
+    assert [list(X.columns[levels]) for levels in found] == [[f"kind_k{k}" for k in range(1, 6)], ["sex_f", "sex_m"]]
+
+
 def test_what_only_looks_like_levels_is_none():
     rng = np.random.default_rng(1)
     ones = (rng.random((500, 3)) < [0.5, 0.3, 0.2]).astype(float)  # means that add up to one, but not in every row

@@ -147,3 +147,22 @@ def test_the_table_of_a_posterior_mean_is_that_of_its_short_list():
     assert [(term.name, term.coef) for term in table.terms] == [
         (term.name, term.coef) for term in SparseRegressor().fit(X, y).summary().terms
     ]
+
+
+def test_a_table_without_rows_is_a_frame_without_rows():
+    model = SparseRegressor(fit_intercept=False).fit(np.eye(4), np.zeros(4))
+    frame = model.summary().to_frame()
+    assert len(frame) == 0
+    assert list(frame.columns[:2]) == ["coef", "standard_error"]
+
+
+def test_any_name_may_be_that_of_a_feature():
+    X, y = rows(200)
+    X = pandas.DataFrame(X[:, [3, 7]], columns=[INTERCEPT, "a\nb\x1b[31m"])
+    model = SparseRegressor(2).fit(X, y)
+    table = model.summary()
+    assert table.n_kept == table.to_dict()["n_kept"] == 2
+    assert "Features: 2 of 2" in str(table)
+    for text in (str(table), repr(model.confidence_intervals())):
+        assert "a\\nb\\x1b[31m" in text
+        assert "\x1b" not in text

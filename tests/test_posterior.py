@@ -8,7 +8,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
 import thresher
-from thresher import Gram
+from thresher import Gram, SparseRegressor
 from thresher.solvers import posterior_reference
 from thresher.solvers._posterior import Chain, Columns
 from thresher.solvers.posterior import Posterior
@@ -219,3 +219,13 @@ def test_what_is_wrong_is_refused():
         columns.residual(np.zeros(6), 0.0)
     with pytest.raises(ValueError, match="Feature 7 does not exist"):
         thresher.posterior(summary, start=[7])
+
+
+def test_intervals_may_be_asked_for_more_features_than_there_are_rows(rng):
+    X = rng.standard_normal((40, 60))
+    model = SparseRegressor().fit(X, 3.0 * X[:, 5] + rng.standard_normal(40))
+    every = model.confidence_intervals(method="posterior", features=range(60))
+    assert len(every) == 60
+    few = model.confidence_intervals(method="posterior", features=[5, 7])
+    np.testing.assert_array_equal(few.lower, every.lower[[5, 7]])
+    assert few.degrees_of_freedom == every.degrees_of_freedom == 40 - 1 - 1

@@ -8,6 +8,8 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pytest
 import threadpoolctl
 from sklearn.base import clone
 
@@ -75,6 +77,69 @@ def test_whoever_reads_waits_for_the_end_of_a_change():
         model.partial_fit(np.eye(3), 2.0 * np.arange(3.0))
     reader.join()
     np.testing.assert_array_equal(read[0], model.coef_)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda model: model.inclusion_probabilities_,
+        lambda model: model.sparsity_,
+        lambda model: model.prequential_r2_,
+    ],
+    ids=["inclusion", "size", "prequential"],
+)
+def test_nobody_sees_half_of_a_change(read):
+    """While a support is chosen, the list of the posterior is not there for a while."""
+    rng = np.random.default_rng(0)
+    model, done = SparseRegressor().partial_fit(rng.standard_normal((300, 1)), rng.standard_normal(300)), []
+    other = threading.Thread(target=lambda: done.append(read(model)))
+    with lock_of(model):
+        listed, model._listed = model._listed, None
+        other.start()
+        other.join(0.1)
+        model._listed = listed
+        assert not done
+    other.join()
+    assert len(done) == 1
+
+
+def rows_learned_meanwhile(model, call):
+    """Let another thread learn three rows within a call, and return how many it has learned before the call ends."""
+    other = threading.Thread(target=lambda: model.partial_fit(pa.table({"x": [1.0] * 3, "y": [1.0] * 3}), "y"))
+    learned = []
+
+    def meanwhile():
+        if not learned:
+            before = model.summary_.n_samples
+            other.start()
+            other.join(0.1)
+            learned.append(model.summary_.n_samples - before)
+
+    call(meanwhile)
+    other.join()
+    return learned
+
+
+@pytest.mark.parametrize("name", ["partial_fit", "fit", "summary"])
+def test_nobody_learns_between_the_parts_of_a_call(name, monkeypatch):
+    rng = np.random.default_rng(0)
+    batch = pa.record_batch({"x": rng.standard_normal(300), "y": rng.standard_normal(300)})
+    model = SparseRegressor().partial_fit(np.array(batch["x"])[:, None], np.array(batch["y"]))
+    variance = model.noise_variance
+
+    def call(meanwhile):
+        def batches():
+            yield batch
+            meanwhile()
+            yield batch
+
+        if name == "summary":
+            monkeypatch.setattr(model, "noise_variance", lambda: (meanwhile(), variance())[1])
+            model.summary()
+        else:
+            getattr(model, name)(pa.RecordBatchReader.from_batches(batch.schema, batches()), "y")
+
+    assert rows_learned_meanwhile(model, call) == [0]
 
 
 def test_ctrl_c_reaches_a_thread_that_waits_for_a_lock():

@@ -251,3 +251,16 @@ def test_growth_that_fails_changes_nothing(monkeypatch, model, place):
         one.partial_fit(X[150:, :d], y[150:])
     np.testing.assert_array_equal(model.coef_, untouched.coef_)
     np.testing.assert_array_equal(model.summary_.comoment(), untouched.summary_.comoment())
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: SparseRegressor(estimate="posterior_mean"), lambda: OnlineHardThresholding(2)]
+)
+def test_a_posterior_that_was_read_knows_columns_that_come_later(make, rng):
+    """Also before the first row that has them is learned."""
+    X, y = rng.standard_normal((200, 3)), rng.standard_normal(200)
+    model = make()
+    model._learn(Rows(X, y, None))
+    model._sample()
+    model._learn(Rows(np.empty((0, 5)), np.empty(0), None))
+    assert model.n_features_in_ == len(model.coef_) == len(model._sample().coef) == 5

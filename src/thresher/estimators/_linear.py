@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.checks import SMALLEST, check_features, check_positive_integer, check_summary, refuse_masked
-from thresher._utils.locks import lock_of, locked
+from thresher._utils.locks import locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import FEWEST_TO_WARN, StreamingRows
 from thresher.estimators._candidates import Candidates
@@ -62,12 +62,17 @@ class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
         """
         check_is_fitted(self, "coef_")
         refuse_masked(X=X)
-        return self._predict(validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]))
+        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return self._predict(rows, *self._coefficients())
 
-    def _predict(self, rows: Any) -> Floats:
+    @locked
+    def _coefficients(self) -> tuple[Floats, float]:
+        """Coefficients and intercept, of the same moment."""
+        return self.coef_, self.intercept_
+
+    @staticmethod
+    def _predict(rows: Any, coef: Floats, intercept: float) -> Floats:
         """Predicted responses of rows that were checked."""
-        with lock_of(self):
-            coef, intercept = self.coef_, self.intercept_  # of the same moment
         if issparse(rows):
             result: Floats = rows @ coef + intercept
             return result
@@ -110,7 +115,7 @@ class SummaryLinear(SparseLinear, TableRows):
     fit_intercept: bool
     dtype: str
     groups: ArrayLike | None
-    _sampled: tuple[int, int, bool, Posterior] | None
+    _sampled: tuple[int, int, int, bool, Posterior] | None
     # Computed when it is read, so not part of what is saved.
     _transient: ClassVar[tuple[str, ...]] = (*StreamingRows._transient, "_sampled")
     # Whether columns may still appear, so that it is no mistake to ask for more features than there are.
@@ -132,6 +137,7 @@ class SummaryLinear(SparseLinear, TableRows):
         """How well rows were predicted before they were learned."""
 
     @property
+    @locked
     def prequential_r2_(self) -> float | None:
         """Share of the variance explained on rows predicted before they were learned; None before there are any."""
         check_is_fitted(self, "summary_")
@@ -178,7 +184,8 @@ class SummaryLinear(SparseLinear, TableRows):
         check_is_fitted(self, "summary_")
         if not self._predicted_by_name(X):
             return super().predict(X)
-        return np.concatenate([self._predict(rows) for rows in self._table_to_predict(X)])
+        now = self._coefficients()
+        return np.concatenate([self._predict(rows, *now) for rows in self._table_to_predict(X)])
 
     @locked
     def path(self, max_sparsity: int | None = None) -> Candidates:
@@ -239,6 +246,7 @@ class SummaryLinear(SparseLinear, TableRows):
             self._scored.residual_moments,
         )
 
+    @locked
     def summary(self, level: float = 0.95) -> "ModelSummary":
         """The fitted model as a table: coefficients with their errors and intervals, and a diagnosis.
 
@@ -288,6 +296,7 @@ class SummaryLinear(SparseLinear, TableRows):
             r2=1.0 - left / total if total > 0.0 else None,
             prequential_r2=self._scored.r2,
             prequential_n_samples=self._scored.n_samples,
+            n_kept=int(np.count_nonzero(coef)),
             noise=noise,
             level=level,
             intervals="none" if intervals is None else intervals.method,
@@ -299,12 +308,12 @@ class SummaryLinear(SparseLinear, TableRows):
     def _sample(self) -> Posterior:
         """The posterior of all rows so far, computed once until there are more."""
         summary, centred = self.summary_, self._family.centred
-        key = summary.n_samples, int(getattr(self, "random_state", 0)), centred
+        seed = int(getattr(self, "random_state", 0))
+        key = summary.n_samples, summary.n_features, seed, centred
         now = self.__dict__.get("_sampled")
-        if now is None or now[:3] != key:
-            result = posterior(summary, fit_intercept=centred, random_state=key[1])
-            now = self._sampled = (*key, result)
-        return now[3]
+        if now is None or now[:-1] != key:
+            now = self._sampled = (*key, posterior(summary, fit_intercept=centred, random_state=seed))
+        return now[-1]
 
     def _sample_against_references(self) -> Posterior:
         """The same, of a design without the reference levels of categories, which have coefficient zero then.
@@ -463,9 +472,10 @@ class SummaryLinear(SparseLinear, TableRows):
                 self._check_parameters()
                 if not hasattr(self, "summary_"):
                     self._growing = names is None
-                    self._forget_features(d)
-                    if names is not None:
-                        self.feature_names_in_ = names
+                    if names is None:
+                        self._forget_features(d)
+                    else:
+                        self.n_features_in_, self.feature_names_in_ = d, names
                     self._start(self._new_summary(rows))
                 elif d > self.n_features_in_:
                     if self.groups is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from thresher._utils.arrays import Floats
 from thresher._utils.arrow import Table, is_table
+from thresher._utils.locks import LOCK, lock_of, locked
 from thresher._utils.threads import blas_threads_for
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import StreamingRows
@@ -49,6 +50,10 @@ class TableRows(StreamingRows):
         if not isinstance(y, str):
             self._refuse_names(sample_weight, features)
             return self._partial_fit(X, y, sample_weight)
+        return self._learn_table(X, y, sample_weight, features)
+
+    @locked
+    def _learn_table(self, X: Any, y: str, sample_weight: Any, features: Sequence[str] | None) -> Self:
         table = self._table(X, y, sample_weight, features)
         first, others = self._blocks(table)
         second = next(others, None)
@@ -61,8 +66,7 @@ class TableRows(StreamingRows):
                 for rows in chain((first, second), others):
                     self._learn_block(rows, table)
         except Exception:
-            self.__dict__.clear()
-            self.__dict__.update(vars(before))
+            self.__dict__ = vars(before) | {LOCK: lock_of(self)}  # at once, and others may be waiting for the lock
             raise
         return self
 
@@ -74,7 +78,7 @@ class TableRows(StreamingRows):
         if not isinstance(y, str):
             self._refuse_names(sample_weight, features)
             return self._fit(X, y, sample_weight)
-        with self._unchanged_by_failure():
+        with lock_of(self), self._unchanged_by_failure():
             self._check_parameters()
             table = Table(X, y, _weight_name(sample_weight), features, self._storage(), features is not None)
             first, others = self._blocks(table)
@@ -88,8 +92,11 @@ class TableRows(StreamingRows):
                         chooser.absorb(summary, rows)
             if summary.weight == 0.0:
                 raise ValueError("All sample weights are zero; at least one must be positive.")
+            self.__dict__.pop("_warned_of_weights", None)
             self._start(summary)
             self._set_chooser(chooser)
+            if rows.weights is not None:
+                self._warn_of_weights(rows.weights, 2)
             return self._settle()
 
     # -- what a subclass provides ------------------------------------------------------------------------

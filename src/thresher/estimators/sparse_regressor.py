@@ -457,6 +457,7 @@ class SparseRegressor(SummaryLinear):
         return self._sample()
 
     @property
+    @locked
     def inclusion_probabilities_(self) -> Floats:
         """Probability that each feature matters, from the last posterior that the support comes from."""
         check_is_fitted(self, "summary_")
@@ -507,6 +508,7 @@ class SparseRegressor(SummaryLinear):
         return self._sample() if self.summary_.weight > 0.0 else now
 
     @property
+    @locked
     def sparsity_(self) -> int:
         """The size in use."""
         check_is_fitted(self, "summary_")

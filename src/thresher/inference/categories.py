@@ -15,8 +15,8 @@ def find_categories(summary: Gram) -> list[Integers]:
     """Runs of adjacent columns that are the levels of one category, found from second moments alone.
 
     Columns of zeros and ones have E x^2 = E x; levels of one category never occur together, so E x_j x_k = 0; and each
-    row has one of them, so their means add up to one. As ``pandas.get_dummies`` lays them out. O(d) for each such
-    column.
+    row has one of them, so their means add up to one. As ``pandas.get_dummies`` lays them out. Columns of zeros may
+    stand between them. O(d) for each such column.
 
     Examples
     --------
@@ -30,6 +30,8 @@ def find_categories(summary: Gram) -> list[Integers]:
     moments, found = summary.moments(centred=False), []
     run: list[int] = []
     for j in range(summary.n_features):
+        if square[j] == 0.0:  # a level that has not come up yet, perhaps
+            continue
         if not indicator[j]:
             run = []
             continue

@@ -11,6 +11,7 @@ from scipy import stats
 
 from thresher._utils.arrays import Floats, Integers, read_only
 from thresher._utils.checks import check_coef, check_features
+from thresher._utils.printable import printable
 from thresher._utils.threads import one_blas_thread
 from thresher._utils.tolerances import OWN_SHARE
 from thresher.inference.categories import find_categories, reference_levels
@@ -86,7 +87,8 @@ class Intervals:
     method : str
         "posterior", "debiased" or "split".
     degrees_of_freedom : float
-        Those of the noise level, and of the t quantile.
+        Those of the noise level, and of the t quantile; with "posterior", beside the features that are more likely in
+        the model than not.
     """
 
     features: Integers
@@ -103,7 +105,7 @@ class Intervals:
         return len(self.features)
 
     def __repr__(self) -> str:
-        labels = [str(j) for j in self.features] if self.names is None else list(self.names)
+        labels = [str(j) for j in self.features] if self.names is None else [printable(name) for name in self.names]
         columns = (self.estimate, self.standard_error, self.lower, self.upper)
         heads = ("feature", "estimate", "std. error", "lower", "upper")
         cells = [labels, *([f"{value:.4g}" for value in column] for column in columns)]
@@ -227,7 +229,8 @@ def posterior_intervals(
         The estimates are posterior means, the standard errors posterior standard deviations.
     """
     check_level(level)
-    freedom = _degrees_of_freedom(summary, len(features), centred)
+    likely = int(np.count_nonzero(posterior.inclusion_probabilities > 0.5))
+    freedom = _degrees_of_freedom(summary, likely, centred)
     _require_variation(summary.variance(centred) > 0.0, features, centred)
     lower, upper = posterior.intervals(level)[features].T
     return Intervals(

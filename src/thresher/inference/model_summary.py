@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from html import escape
 from typing import Any
 
@@ -67,6 +67,8 @@ class ModelSummary:
         The same on rows that were predicted before the model learned from them.
     prequential_n_samples : int
         How many rows that were.
+    n_kept : int
+        Features in the model.
     noise : float or None
         Standard deviation of the response about the model; None if there are too few rows to tell.
     level : float
@@ -87,16 +89,12 @@ class ModelSummary:
     r2: float | None
     prequential_r2: float | None
     prequential_n_samples: int
+    n_kept: int
     noise: float | None
     level: float
     intervals: str
     terms: tuple[Term, ...]
     findings: tuple[Finding, ...]
-
-    @property
-    def n_kept(self) -> int:
-        """Features in the model."""
-        return sum(term.name != INTERCEPT for term in self.terms)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as dictionaries, lists and plain values."""
@@ -108,7 +106,8 @@ class ModelSummary:
             import pandas  # type: ignore[import-untyped]
         except ImportError as error:
             raise ImportError("to_frame needs pandas: pip install pandas") from error
-        frame = pandas.DataFrame([asdict(term) for term in self.terms]).set_index("name")
+        columns = [field.name for field in fields(Term)]
+        frame = pandas.DataFrame([asdict(term) for term in self.terms], columns=columns).set_index("name")
         return frame.drop(columns="note") if not any(term.note for term in self.terms) else frame
 
     def facts(self) -> dict[str, str]:
