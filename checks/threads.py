@@ -1,7 +1,7 @@
 """Eight threads on one object: every estimator, every summary and every baseline.
 
     python checks/threads.py                        # 60 calls a thread, about a minute
-    python checks/threads.py --long                 # 10,000 calls a thread, kept in results/; some hours
+    python checks/threads.py --long                 # 10,000 calls a thread, kept in results/; about half an hour
     python checks/threads.py --long --calls 500     # the same with fewer
     python checks/threads.py --only Gram            # one kind
 
