@@ -77,7 +77,8 @@ def shown(out):
     ("options", "parameters"),
     [
         ((), {}),
-        (("--method", "sparse", "--selection", "ebic", "--intercept"), {}),
+        (("--method", "sparse", "--selection", "posterior", "--intercept"), {}),
+        (("--selection", "ebic"), {"selection": "ebic"}),
         (("--selection", "cv"), {"selection": "cv"}),
         (("--sparsity", "3", "--no-intercept"), {"sparsity": 3, "fit_intercept": False}),
     ],

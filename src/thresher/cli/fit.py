@@ -9,7 +9,8 @@ from thresher.cli import options
 from thresher.cli.errors import OptionsError
 
 PANEL = "Models"
-METHODS, SELECTIONS, RULES = ("sparse", "oht"), ("ebic", "cv"), ("hard", "pursuit", "reciprocal")
+METHODS, SELECTIONS = ("sparse", "oht"), ("posterior", "ebic", "cv")
+RULES = ("hard", "pursuit", "reciprocal")
 # Options that only --method oht has.
 OF_OHT = ("n_steps", "step_size", "n_warmup", "round_size", "rule", "standardize")
 HELP = """Fit a sparse linear model to rows, in one pass and in memory that does not grow.
@@ -47,7 +48,8 @@ def command(
     selection: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(SELECTIONS), help="How auto chooses: an information criterion, cross-validation."
+            metavar="|".join(SELECTIONS),
+            help="How auto chooses: a posterior (the default), an information criterion, cross-validation.",
         ),
     ] = None,
     features: options.FEATURES = None,
