@@ -447,7 +447,9 @@ def left_out(files):
     """Classes that may be in files, and are in none of these."""
     nodes = (node for _, content, _ in files for node in parts(content)[0]["nodes"])
     found = {node[1] for node in nodes if node[0] in ("object", "kernel", "tuple of")}
-    modules = (one.name for one in walk_packages(thresher.__path__, "thresher.") if one.name != "thresher.__main__")
+    # Other people's engines need not be installed, and no class of theirs is in files.
+    elsewhere = ("thresher.__main__", "thresher.integrations.dask", "thresher.integrations.spark")
+    modules = (one.name for one in walk_packages(thresher.__path__, "thresher.") if not one.name.startswith(elsewhere))
     kinds = (kind for module in modules for kind in vars(import_module(module)).values() if isinstance(kind, type))
     return {f"{kind.__module__}:{kind.__name__}" for kind in kinds if describes(kind)} - found
 
