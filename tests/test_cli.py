@@ -317,7 +317,7 @@ def test_options_that_do_not_go_together(here, capfd):
             "another --method ('sparse', not 'oht')",
         ),
         ((*fit, "--method", "lasso"), "--method lasso: use sparse or oht"),
-        ((*fit, "--selection", "aic"), "--selection aic: use ebic or cv"),
+        ((*fit, "--selection", "aic"), "--selection aic: use posterior, ebic or cv"),
         (
             ("fit", "t.csv", "-t", "y", "--method", "oht", "--selection", "cv"),
             "--selection does not go with --method oht",
