@@ -104,7 +104,7 @@ def command(
     if source is not None and sql is None and is_checkpoint(source):
         ingest = fit_summary(context, source, settings, parameters, model, overwrite)
     else:
-        opened = options.opened_source(context, follow)
+        opened = options.opened_source(context)
 
         def fresh(settings: dict[str, Any], columns: Columns) -> SummaryLinear:
             return new_model(settings, _parameters(settings), columns)

@@ -127,7 +127,7 @@ def opened_sql(context: typer.Context) -> "Source":
     return source
 
 
-def opened_source(context: typer.Context, follow: bool = False) -> "Source":
+def opened_source(context: typer.Context) -> "Source":
     """The source or the query that options describe."""
     given = context.params
     if given["sql"] is not None:
@@ -136,4 +136,5 @@ def opened_source(context: typer.Context, follow: bool = False) -> "Source":
         raise OptionsError("--database goes with --sql.")
     if given["source"] is None:
         raise OptionsError("SOURCE is missing: give a file, a directory, a pattern, or a query with --sql.")
-    return opened(given["source"], given["format"], given["delimiter"], given["no_header"], given["decimal"], follow)
+    how = {name: given[name] for name in ("format", "delimiter", "no_header", "decimal")}
+    return opened(given["source"], **how, follow=given.get("follow", False))

@@ -23,7 +23,6 @@ from thresher._utils.checks import check_partner, check_positive_integer, check_
 from thresher._utils.threads import one_blas_thread
 from thresher._version import __version__
 from thresher.selection.cross_validation import folds_by_hash
-from thresher.summaries._combining import add
 from thresher.summaries.entries import Entries
 from thresher.summaries.gram import Gram
 from thresher.summaries.multiresponse import MultiResponse
@@ -170,11 +169,7 @@ def _merged_in_place(left: Gram, right: Gram) -> Gram:
     """The same bits as ``left.merge(right)``, without copies of both."""
     check_partner(left, right, "merge", "n_features")
     large, small = (left, right) if left.weight >= right.weight else (right, left)
-    for one in (large, small):
-        if one.state.n_buffered:
-            one._fold()
-    add(large.state, small.state, 1.0)
-    return large
+    return large._add(small, 1.0)
 
 
 def in_partition(error: ValueError, number: int) -> ValueError:

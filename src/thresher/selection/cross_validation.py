@@ -158,12 +158,12 @@ class CrossValidationChooser(Chooser):
         """Go on from folds that others have made of the rows of a summary."""
         if len(folds) != self.method.n_folds:
             raise ValueError(f"There are {len(folds)} folds, and n_folds={self.method.n_folds} was asked for.")
+        for fold in folds:
+            check_partner(summary, fold, "use as folds", "n_features")
         for name in ("n_samples", "weight"):
             parts, whole = sum(getattr(fold, name) for fold in folds), getattr(summary, name)
             if abs(parts - whole) > SAME * whole:
                 raise ValueError(f"The folds have a {name} of {parts:g} together and the summary {whole:g}.")
-        for fold in folds:
-            check_partner(summary, fold, "use as folds", "n_features")
         self.folds, self.n_seen = [fold.copy() for fold in folds], summary.n_samples
 
     def check(self, summary: Any) -> None:

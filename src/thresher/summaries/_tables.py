@@ -5,6 +5,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from thresher._utils.arrow import Table
+from thresher._utils.locks import lock_of
 from thresher._utils.threads import blas_threads_for
 from thresher.summaries._combining import copied
 
@@ -26,7 +27,7 @@ def absorb_table(gram: "Gram", X: Any, y: str, sample_weight: Any, features: Seq
         raise ValueError(f"The table has {len(table.names)} features; the summary has {gram.n_features}.")
     blocks = iter(table)
     first, second = next(blocks), next(blocks, None)
-    with blas_threads_for(gram.n_features):
+    with lock_of(gram), blas_threads_for(gram.n_features):
         if second is None:  # one block is checked as a whole
             gram.absorb_checked(*first)  # type: ignore[arg-type]
             return

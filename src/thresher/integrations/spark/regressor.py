@@ -38,7 +38,7 @@ class _Settings(HasFeaturesCol, HasInputCols, HasLabelCol, HasWeightCol, HasPred
     """Which columns are what and how to fit, for the estimator and for its model."""
 
     sparsity = Param(Params._dummy(), "sparsity", "how many features to keep, or 'auto'")
-    selection = Param(Params._dummy(), "selection", "how 'auto' chooses: 'ebic' or 'cv'", TypeConverters.toString)
+    selection = Param(Params._dummy(), "selection", "how 'auto' chooses the features", TypeConverters.toString)
     fitIntercept = Param(Params._dummy(), "fitIntercept", "whether there is an intercept", TypeConverters.toBoolean)  # noqa: N815
     groups = Param(Params._dummy(), "groups", "the group of each feature", TypeConverters.toList)
     dtype = Param(Params._dummy(), "dtype", "storage of co-moments: 'float64' or 'float32'", TypeConverters.toString)
@@ -71,7 +71,7 @@ class SparkSparseRegressor(Estimator, _Settings, DefaultParamsReadable, DefaultP
     predictionCol : str, default="prediction"
     sparsity : int or "auto", default="auto"
         How many features to keep; ``"auto"`` chooses.
-    selection : {"ebic", "cv"}, default="ebic"
+    selection : {"posterior", "ebic", "cv"}, default="posterior"
         How ``"auto"`` chooses. ``"cv"`` needs five times the memory and traffic.
     fitIntercept : bool, default=True
     groups : list of str or int, optional
@@ -92,14 +92,14 @@ class SparkSparseRegressor(Estimator, _Settings, DefaultParamsReadable, DefaultP
         weightCol: str | None = None,
         predictionCol: str = "prediction",
         sparsity: int | str = "auto",
-        selection: str = "ebic",
+        selection: str = "posterior",
         fitIntercept: bool = True,
         groups: list[Any] | None = None,
         dtype: str = "float64",
         levels: int = 2,
     ) -> None:
         super().__init__()
-        self._setDefault(sparsity="auto", selection="ebic", fitIntercept=True, dtype="float64", levels=2)
+        self._setDefault(sparsity="auto", selection="posterior", fitIntercept=True, dtype="float64", levels=2)
         self._set(**{name: value for name, value in self._input_kwargs.items() if value is not None})
 
     @keyword_only  # type: ignore[untyped-decorator]

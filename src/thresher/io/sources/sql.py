@@ -2,15 +2,17 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from thresher.io.sources.partitions import Partitions
 from thresher.io.sources.source import Source
 from thresher.io.sources.source_error import SourceError
-from thresher.io.sources.table_file import StoredFile
+from thresher.io.sources.table_file import SAMPLE, StoredFile
 
 ROWS = 16384
 NAME = "the query"
@@ -68,6 +70,11 @@ class SqlSource(Source):
         super().__init__(NAME, [query], lambda text: SqlTable(text, database), Partitions({}))
         self.ordered = is_ordered(query)
 
+    @property
+    def rereadable(self) -> bool:
+        """Whether rows can be read more than once: the query runs again."""
+        return True
+
     def reads(self, path: Path) -> bool:
         """Whether this is the database."""
         return self._database is not None and path.exists() and path.samefile(self._database)
@@ -84,25 +91,26 @@ class SqlTable(StoredFile):
             self._columns = self.check_names(list(_relation(self._connection, query).columns))
         except self._duckdb.Error as error:
             raise _fault(error) from error
-        self._running: tuple[Any, Iterator[Any]] | None = None
+        self._running: tuple[list[Any], Iterator[Any]] | None = None
 
-    def sample(self, texts: Any = ()) -> Any:
+    def sample(self, texts: Sequence[str] = ()) -> Any:
         """The first rows."""
         if self._running is None:
-            batches = self._run()
-            first = next(batches, None)
-            if first is None:
+            tables, first = self._run(), []
+            for table in tables:
+                first.append(table)
+                if sum(one.num_rows for one in first) >= SAMPLE:
+                    break
+            if not first:
                 raise self.no_rows("has no rows.")
-            self._running = first, batches
-        return self._running[0]
+            self._running = first, tables
+        return pa.concat_tables(self._running[0])
 
     def _tables(self, columns: list[str]) -> Iterator[Any]:
         running, self._running = self._running, None
-        yield from self._run() if running is None else chain((running[0],), running[1])
+        yield from self._run() if running is None else chain(*running)
 
     def _run(self) -> Iterator[Any]:
-        import pyarrow as pa
-
         try:
             for batch in _relation(self._connection, self._query).to_arrow_reader(ROWS):
                 if batch.num_rows:
