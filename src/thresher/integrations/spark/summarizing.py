@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as sql
 from pyspark.sql.types import IntegralType
 
@@ -130,14 +129,16 @@ def _collected(df: Any, names: list[str], plan: Plan | EntriesPlan, levels: int)
         chunks = chunks.mapInArrow(partial(merged_groups, group), _chunks.SCHEMA)
     try:
         table = chunks.toArrow()
-    except PySparkException as error:
-        raise _explained(error, levels) from error
+    except Exception as error:  # of pyspark, or of py4j where pyspark does not translate
+        if (known := _explained(error, levels)) is None:
+            raise
+        raise known from error
     found = [summary for _, summary in _chunks.summaries(table.to_batches())]
     return found[0] if found else None
 
 
-def _explained(error: Exception, levels: int) -> Exception:
-    """What a failed job means, without the traces of two interpreters and a Java machine."""
+def _explained(error: Exception, levels: int) -> ValueError | None:
+    """What a failed job means, if that is known, without the traces of two interpreters and a Java machine."""
     text = str(error)
     if found := re.search(r"ValueError: (Partition \d+.*)", text):
         return ValueError(found[1].strip())
@@ -147,4 +148,4 @@ def _explained(error: Exception, levels: int) -> Exception:
             f"spark.connect.grpc.arrow.maxBatchSize), use dtype='float32', or fewer features. levels={levels} of the "
             "tree leave one summary, so more of them do not help."
         )
-    return error
+    return None
