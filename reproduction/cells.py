@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Kind = Literal["oht", "os_lasso", "default", "oracle", "offline", "l1"]
@@ -68,7 +68,8 @@ class Cell:
     @property
     def key(self) -> str:
         """A name that no other cell has."""
-        return f"{self.name} seed={self.seed}"
+        only = " default" if all(method.kind == "default" for method in self.methods) else ""
+        return f"{self.name} seed={self.seed}{only}"
 
     @property
     def digest(self) -> str:
@@ -86,3 +87,10 @@ class Cell:
     def n_rows(self) -> int:
         """How many rows it needs."""
         return max(time for method in self.methods for time in method.times)
+
+
+def without_default(cell: Cell) -> list[Cell]:
+    """The cell without the default of this package, and another one with it: that method changes most often."""
+    others = tuple(method for method in cell.methods if method.kind != "default")
+    default = tuple(method for method in cell.methods if method.kind == "default")
+    return [replace(cell, methods=methods) for methods in (others, default) if methods]

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from reproduction.item import Line, Panel
-from thresher.plotting.displays import COLOURS, INK, MUTED
 
+INK, MUTED = "#1f2a36", "#9aa5b1"
+COLOURS = ("#2166ac", "#d6604d", "#1b7837", "#762a83", "#b8860b", "#0f8b8d", "#8c510a", "#c51b7d")
 STYLES = {
     "OHT K=1": ("#d6604d", "-"),
     "OHT K=5": ("#2166ac", "-"),

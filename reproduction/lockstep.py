@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduction.span import Span
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher.online._dense_round import DenseRound
 from thresher.online.dense import SINGLE_FROM, DenseRounds
@@ -25,9 +26,8 @@ class Lockstep:
     """Rounds of matrices on one Gram, step by step together: each ends where it would end alone, up to rounding.
 
     A step costs one product of the moments with the move, which is bound by reading the moments. Here the moves of all
-    members are multiplied at once, by BLAS-3. For 50 x 50 matrices this is faster than separate runs with 24 members,
-    as in the paper's experiments, and slower with ten. Rounding differs from that of a member alone, as products do: in
-    float32, relative to the move.
+    members are multiplied at once, by BLAS-3, and only what is new in them (`reproduction.span`). Rounding differs from
+    that of a member alone, as products do: in float32, relative to the move.
 
     Parameters
     ----------
@@ -59,6 +59,10 @@ class Lockstep:
     def add(self, rounds: DenseRounds, step_size: float, n_steps: int = 5, n_warmup: int = 0) -> None:
         """Add rounds on the Gram: K steps of given size after every row past the first `n_warmup`."""
         self._members.append(_Member(rounds, float(step_size), n_steps, n_warmup))
+        # Those that still move come before those that are done.
+        self._members.sort(key=lambda member: -member.n_steps)
+        shape = len(self._members), self._members[0].n_steps, self._gram.n_features
+        self._span = Span(self._product, *shape, self._dtype)
 
     def absorb(self, X: Floats, y: Floats) -> None:
         """Absorb checked rows, with a round of every member after each."""
@@ -85,32 +89,27 @@ class Lockstep:
                 interrupts.check()
 
     def _run_round(self, active: list[tuple[_Member, DenseRound]]) -> None:
-        for step in range(max((member.n_steps for member, _ in active), default=0)):
-            moves = {
-                place: kernel.propose_move(member.step_size)
-                for place, (member, kernel) in enumerate(active)
-                if step < member.n_steps
-            }
-            moving = [place for place, move in moves.items() if move is not None]
-            if not moving:
-                break
-            products = self._product(np.stack([moves[place] for place in moving]))
-            for place, product in zip(moving, products, strict=True):
-                member, kernel = active[place]
-                kernel.take_move(member.step_size, product)
+        if not active:
+            return
+        self._span.clear()
+        for step in range(active[0][0].n_steps):
+            active = [pair for pair in active if step < pair[0].n_steps]
+            proposed = [kernel.propose_move(member.step_size) for member, kernel in active]
+            still = np.zeros(self._gram.n_features)
+            products = self._span.multiply(np.stack([still if move is None else move for move in proposed]))
+            for (member, kernel), move, product in zip(active, proposed, products, strict=True):
+                if move is not None:
+                    kernel.take_move(member.step_size, product)
 
-    def _product(self, moves: Floats) -> Floats:
-        """Moves, one per row, times the second moments of all rows so far."""
-        # Each move is brought to length one, the moments to one at most, to stay in the range of float32.
-        size = np.linalg.norm(moves, axis=1, keepdims=True)
-        per = np.divide(1.0, size, out=np.zeros_like(size), where=(size > 0.0) & np.isfinite(size))
-        units = (per * moves).astype(self._dtype)
+    def _product(self, units: NDArray[np.floating]) -> Floats:
+        """Vectors of length one, as rows, times the second moments of all rows so far."""
+        # The moments are brought to one at most, to stay in the range of float32.
         rows, sizes = self._rows[: self._n_rows], self._row_sizes[: self._n_rows]
         largest = np.max(sizes, initial=0.0) or 1.0
         along = (np.dot(units, rows.T) * (sizes / largest) ** 2).astype(self._dtype)
-        result: Floats = (size * largest) * (np.dot(along, rows) * largest)
+        result: Floats = largest * (np.dot(along, rows) * largest)
         if self._gram.n_folded:
-            result += (size / self._scale) * np.dot(units, self._scatter)
+            result += np.dot(units, self._scatter).astype(np.float64) / self._scale
         return result
 
     def _scale_row(self, i: int) -> None:

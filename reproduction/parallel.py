@@ -86,19 +86,16 @@ def cost(cell: Cell) -> float:
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Group cells that are run together, the longest groups first, so that no long one runs alone at the end.
+    """Group cells that are run together, vectors first and seed by seed, and then the longest groups first.
 
-    Cells of matrices that see the same rows are faster together than in parallel.
+    So an interrupted run leaves what is complete for the first seeds. Cells of matrices that see the same rows are
+    faster together than in parallel.
     """
     groups: dict[tuple[int, int] | str, list[Cell]] = {}
     for cell in cells:
         together = cell.design["matrix"] and all(method.kind == "oht" for method in cell.methods)
         groups.setdefault((cell.data_seed, cell.n_rows) if together else cell.key, []).append(cell)
-    ordered = sorted(groups.values(), key=lambda group: sum(map(cost, group)), reverse=True)
-    # One of each kind goes first: kernels that are not yet compiled are then compiled by one process, not by all.
-    kinds = [group[0].design["matrix"] for group in ordered]
-    first = sorted({kinds.index(kind) for kind in kinds})
-    return [ordered[i] for i in first] + [group for i, group in enumerate(ordered) if i not in first]
+    return sorted(groups.values(), key=lambda group: (group[0].design["matrix"], group[0].seed, -sum(map(cost, group))))
 
 
 def _in_this_process(groups: Sequence[list[Cell]], store: Store) -> Iterator[tuple[list[Cell], Exception | None]]:

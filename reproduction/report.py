@@ -42,14 +42,14 @@ class Shown:
     finished: list[Finished]
 
 
-def show(item: Item, results: Results, profile: Profile, finished: dict[str, Finished]) -> Shown:
-    """Evaluate an item."""
+def show(item: Item, results: Results, profile: Profile, finished: list[Finished]) -> Shown:
+    """Evaluate an item, given its cells."""
     return Shown(
         item,
         item.panels(results, profile),
         item.tables(results, profile),
         item.claims(results, profile),
-        [finished[cell.digest] for cell in item.cells(profile)],
+        finished,
     )
 
 
@@ -180,7 +180,8 @@ def _settings(one: Shown, profile: Profile) -> dict[str, str]:
             for symbol, name in (("t0", "t0"), ("s", "size"), ("K", "n_steps"), ("eta", "step_size"))
             if oht
         ]
-        facts[cell.name] = "; ".join([design, *method, f"{cell.n_rows:,} rows"])
+        if oht or cell.name not in facts:  # the default has cells of its own
+            facts[cell.name] = "; ".join([design, *method, f"{cell.n_rows:,} rows"])
     facts["seeds"] = ", ".join(
         f"{kind}: 0 to {max(f.cell.seed for f in some)}" for kind, some in _kinds(one.finished).items()
     )

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from reproduction.cells import Cell
+from reproduction.cells import Cell, without_default
 from reproduction.drawing import save
 from reproduction.experiments import ITEMS
 from reproduction.item import Item, Results
@@ -17,8 +17,9 @@ from reproduction.run_cell import Result
 
 
 def cells_of(items: Iterable[Item], profile: Profile) -> list[Cell]:
-    """The cells of all items, each once: items share cells."""
-    return list({cell.digest: cell for item in items for cell in item.cells(profile)}.values())
+    """The cells of all items, each once: items share cells. The default has cells of its own."""
+    cells = (part for item in items for cell in item.cells(profile) for part in without_default(cell))
+    return list({cell.digest: cell for cell in cells}.values())
 
 
 def reproduce(
@@ -35,7 +36,9 @@ def reproduce(
     every = [result for one in finished.values() for result in one.results]
     _write_results(every, output / f"results{which}.csv.gz")
     results = Results(every)
-    shown = [show(item, results, profile, finished) for item in items]
+    shown = [
+        show(item, results, profile, [finished[cell.digest] for cell in cells_of([item], profile)]) for item in items
+    ]
     (output / "figures").mkdir(exist_ok=True)
     for one in shown:
         label = "" if profile.is_full else f" ({profile.name} profile)"

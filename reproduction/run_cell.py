@@ -11,9 +11,9 @@ from reproduction.bank import Bank
 from reproduction.cells import Cell, Method
 from reproduction.l1_steps import L1Steps, cone_ratio
 from reproduction.lockstep import Lockstep
+from reproduction.os_lassos import OSLassos
 from thresher import LowRankRegressor, Rank, SparseRegressor
 from thresher._utils.threads import one_blas_thread
-from thresher.baselines import OSLasso
 from thresher.io.sources.synthetic import LowRankStream, SparseLinearStream
 from thresher.online.dense import SINGLE_FROM, DenseRounds
 from thresher.online.sparse import SparseRounds
@@ -108,6 +108,7 @@ class _Shared:
         together = truth.ndim == 2 and truth.size >= SINGLE_FROM
         self._rounds: Bank | Lockstep = Lockstep(self._gram) if together else Bank(self._gram)
         self._l1: dict[tuple[Any, ...], L1Steps] = {}
+        self._os_lassos: dict[tuple[Any, ...], OSLassos] = {}
 
     def absorb(self, X: Floats, y: Floats) -> None:
         """Add rows to the Gram, with the rounds of all methods of Algorithm 1."""
@@ -132,10 +133,16 @@ class _Shared:
         if method.kind == "oracle":
             return Learner(method, None, lambda: _oracle(self._gram, self._truth))
         if method.kind == "os_lasso":
-            model = OSLasso(method.t0, n_steps=method.n_steps, step_size=method.step_size)
-        else:
-            model = SparseRegressor() if self._truth.ndim == 1 else LowRankRegressor()
+            return self._os_lasso(method)
+        model = SparseRegressor() if self._truth.ndim == 1 else LowRankRegressor()
         return Learner(method, model.partial_fit, lambda: model.coef_)
+
+    def _os_lasso(self, method: Method) -> Learner:
+        settings = method.t0, method.step_size, method.times
+        is_first = settings not in self._os_lassos
+        models = self._os_lassos.setdefault(settings, OSLassos(method.t0, method.step_size))
+        models.add(method.n_steps)
+        return Learner(method, models.partial_fit if is_first else None, lambda: models.coef(method.n_steps))
 
     def _algorithm_1(self, method: Method) -> Callable[[], Floats]:
         settings = method.step_size, method.n_steps, method.t0

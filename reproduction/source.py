@@ -12,6 +12,7 @@ COMMON = (
     "reproduction/bank.py",
     "reproduction/lockstep.py",
     "reproduction/run_cell.py",
+    "reproduction/span.py",
     "src/thresher/_utils",
     "src/thresher/io/sources/synthetic.py",
     "src/thresher/online",
@@ -19,9 +20,9 @@ COMMON = (
     "src/thresher/summaries",
 )
 OF_KIND = {
-    "default": ("src/thresher/estimators", "src/thresher/selection", "src/thresher/solvers"),
+    "default": ("src/thresher/drift", "src/thresher/estimators", "src/thresher/selection", "src/thresher/solvers"),
     "offline": ("src/thresher/solvers",),
-    "os_lasso": ("src/thresher/baselines",),
+    "os_lasso": ("reproduction/os_lassos.py", "src/thresher/baselines"),
     "l1": ("reproduction/l1_steps.py",),
 }
 SUFFIXES = (".py", ".pyx", ".pxd", ".h")

@@ -24,7 +24,7 @@ from reproduction.item import Case, Line, Panel, Results, partly, together
 from reproduction.parallel import FailedCellsError, run_cells
 from reproduction.profiles import FULL, QUICK
 from reproduction.report import report, show, wall
-from reproduction.reproduce import reproduce
+from reproduction.reproduce import cells_of, reproduce
 from reproduction.run_cell import Result, _drawn, run_cell, run_together
 from reproduction.source import source_digest
 from reproduction.store import Finished
@@ -386,6 +386,22 @@ def test_cells_shared_by_items_are_the_same():
             assert by_key.setdefault(cell.key, cell.digest) == cell.digest
 
 
+def test_the_default_has_cells_of_its_own():
+    for item in ITEMS.values():
+        whole, parts = item.cells(QUICK), cells_of([item], QUICK)
+        assert len({cell.key for cell in parts}) == len(parts)
+        for cell in parts:
+            assert len({method.kind == "default" for method in cell.methods}) == 1
+        expected = {(cell.name, cell.seed, cell.data_seed, method) for cell in whole for method in cell.methods}
+        assert {(c.name, c.seed, c.data_seed, method) for c in parts for method in c.methods} == expected
+
+
+def test_vectors_come_first_and_seed_by_seed():
+    order = [(cells[0].design["matrix"], cells[0].seed) for cells in parallel._groups(cells_of(ITEMS.values(), QUICK))]
+    assert order == sorted(order)
+    assert {len(one) for one in map(set, zip(*order, strict=True))} == {2, 3}
+
+
 def tiny_cells(n=6, n_rows=300):
     return [Cell("tiny", SPARSE, seed, (Method("a", "oht", (20, n_rows), 10, 3, 2, 0.1),)) for seed in range(n)]
 
@@ -526,7 +542,7 @@ def test_numbers_of_the_paper_are_shown_at_full_sizes_only():
     item = ITEMS["table-sparse"]
     for profile, expected in ((FULL, True), (QUICK, False)):
         results = made_up(item.cells(profile), as_claimed)
-        finished = {cell.digest: Finished(cell, [], 0.0, 1.0) for cell in item.cells(profile)}
+        finished = [Finished(cell, [], 0.0, 1.0) for cell in cells_of([item], profile)]
         page = report([show(item, results, profile, finished)], profile)
         assert ("0.519131" in page) == ("in brown the paper" in page) == expected
 
@@ -559,7 +575,7 @@ def test_command_writes_a_report_and_says_what_holds(tmp_path, capsys, monkeypat
     assert command.main(["--quick", "--seeds", "1", "--jobs", "1", "--only", "figure-free-initial"]) == 0
     out, err = capsys.readouterr()
     assert "[holds]" in out or "[does not hold]" in out
-    assert "1 of 1: figure-free-initial seed=0" in err
+    assert "2 of 2: figure-free-initial seed=0 default" in err
     assert (tmp_path / "build" / "reproduction" / "quick" / "report-selected.html").exists()
 
 

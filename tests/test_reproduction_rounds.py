@@ -117,3 +117,11 @@ def test_lockstep_at_the_ends_of_the_range(rng):
     expected = run(1.0)
     for power in (-60, 60):
         np.testing.assert_allclose(run(10.0**power), expected, atol=1e-8 * np.abs(expected).max())
+
+
+def test_lockstep_of_nobody_sums_rows_alone(rng):
+    """Cells without Algorithm 1, such as those of offline references, have no members."""
+    X, y = rng.standard_normal((300, 5)), rng.standard_normal(300)
+    gram = Gram(5)
+    Lockstep(gram).absorb(X, y)
+    np.testing.assert_array_equal(gram.comoment(), Gram(5).absorb(X, y).comoment())

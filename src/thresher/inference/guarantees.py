@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from thresher import theory
-from thresher._utils.arrays import Floats
+from thresher._utils.arrays import ArrayLike, Floats
 from thresher._utils.checks import check_positive_integer
 from thresher.inference.sparse_eigenvalues import sparse_eigenvalues
 from thresher.summaries.gram import Gram

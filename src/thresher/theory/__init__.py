@@ -8,7 +8,7 @@ of ``descent_bound``; read Frobenius norms, and the spectral norm of the noise, 
 s, s_star        size the projection keeps, and size of the truth Theta* (nonzero entries, or rank)
 eta, K           step size, and steps per round
 alpha            least curvature: for squared loss, the least eigenvalue of the Gram / n over 2s-sparse
-                 vectors, which is what (s, s)-sparse strong convexity comes to (difference of two)
+                 vectors, which (s, s)-sparse strong convexity amounts to (difference of two)
 smoothness       L, the largest such eigenvalue; at level 3s, (2s, s), where no batch starts the stream
 delta            contraction of the squared error per round, from ``contraction``
 squared_error    squared distance to Theta* (in expectation) before the first round that is counted

@@ -19,7 +19,7 @@ def shrinkages(s: int, s_star: int, eta: float, alpha: float, smoothness: float)
 def hard_thresholding_concavity(s: int, s_star: int) -> float:
     """How far from a projection onto a convex set is keeping the s largest? sqrt(s*/s)/2; 0 would be convex.
 
-    The supremum of <Y - P(Z), Z - P(Z)> / |Y - P(Z)|^2 over all Z and all Y of size s*; Lemmas
+    The supremum of ``<Y - P(Z), Z - P(Z)> / |Y - P(Z)|^2`` over all Z and all Y of size s*; Lemmas
     (lemma:relative_concavity_sparse) and (lemma:relative_concavity_lowrank). It is attained when there are at least
     s + s* entries; with fewer it is an upper bound, which is all that is used.
 
@@ -32,8 +32,8 @@ def hard_thresholding_concavity(s: int, s_star: int) -> float:
 def reciprocal_thresholding_concavity(s: int, s_star: int, a: float = 1.0) -> float:
     """Would reciprocal thresholding need a smaller s? It would where this is less than sqrt(s*/s)/2.
 
-    The operator keeps the s largest z as sign(z) (|z| + sqrt(z^2 - a tau^2)) / 2, with tau the largest size dropped:
-    a = 0 is hard thresholding, a = 1 the usual form, and a = 1 - (s*/s)^2 has the least concavity of all,
+    The operator keeps the s largest z as ``sign(z) (|z| + sqrt(z^2 - a tau^2)) / 2``, with tau the largest size
+    dropped: a = 0 is hard thresholding, a = 1 the usual form, and a = 1 - (s*/s)^2 has the least concavity of all,
     s*/(s + s*). Derived here, not in the paper: in the worst case all sizes equal tau, and Y lies either outside what
     was kept or, where the result exceeds 1/2, inside. For a = 1 it beats hard thresholding only if s*/s < 4/9.
     The descent lemma does not cover this operator, so no bound below applies to it.

@@ -70,7 +70,7 @@ def offline_loss_gap_bound(
 def squared_error_from_loss_gap(gap: float, *, noise: float, s: int, alpha: float) -> float:
     """How far from Theta* is an estimate whose loss is `gap` above that of Theta*? Eq. (eq:lower_bound).
 
-    `noise` is max_j |sum_i eps_i X_ij| / n, or sigma_x / sqrt(n) for a bound in expectation.
+    `noise` is ``max_j |sum_i eps_i X_ij| / n``, or sigma_x / sqrt(n) for a bound in expectation.
 
     >>> squared_error_from_loss_gap(0.5, noise=0.1, s=50, alpha=2.0)
     2.0

@@ -28,11 +28,11 @@ def rip_constant(*, alpha: float, smoothness: float) -> float:
 def iht_error_bound(
     k: ArrayLike, *, error: float, noise_norm: float, n: int, alpha: float, smoothness: float
 ) -> Floats:
-    """How far from Theta* are k steps with eta = 1 and s = s*? Section 2: at most 6 |eps| / sqrt(n) in the end.
+    """How far from Theta* are k steps with eta = 1 and s = s*? Section 2: at most ``6 |eps| / sqrt(n)`` in the end.
 
-    2^-k error + 5 |eps| / sqrt(n), where `error` is |Theta*|, for a start at zero, and `noise_norm` is |eps|; Theorem 5
-    of Blumensath and Davies (2009). Needs a restricted isometry constant of at most 1/sqrt(32) at level 3s, so a sparse
-    condition number of at most 1.43.
+    ``2^-k error + 5 |eps| / sqrt(n)``, where `error` is ``|Theta*|``, for a start at zero, and `noise_norm` is
+    ``|eps|``; Theorem 5 of Blumensath and Davies (2009). Needs a restricted isometry constant of at most 1/sqrt(32) at
+    level 3s, so a sparse condition number of at most 1.43.
 
     >>> iht_error_bound([0, 1, 50], error=8.0, noise_norm=2.0, n=100, alpha=0.9, smoothness=1.1)
     array([9., 5., 1.])
@@ -45,8 +45,9 @@ def iht_error_bound(
 def iht_recursion_bound(k: ArrayLike, *, error: float, noise: float, s: int, alpha: float, smoothness: float) -> Floats:
     """How far from Theta* are k steps with eta = 1 and s = s*? By the largest correlation with the noise.
 
-    2^-k error + 4 sqrt(2 s) noise, with noise = max_j |sum_i eps_i X_ij| / n: halving, plus 2 |X_S' eps| / n per step,
-    over k steps. S is the union of two supports of size s, so the root is of 2 s where Section 2 prints s.
+    ``2^-k error + 4 sqrt(2 s) noise``, with ``noise = max_j |sum_i eps_i X_ij| / n``: halving, plus
+    ``2 |X_S' eps| / n`` per step, over k steps. S is the union of two supports of size s, so the root is of 2 s where
+    Section 2 prints s.
 
     >>> iht_recursion_bound([0, 1], error=8.0, noise=0.125, s=2, alpha=0.9, smoothness=1.1)
     array([9., 5.])

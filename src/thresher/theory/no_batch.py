@@ -15,9 +15,9 @@ def no_batch_error_bound(
 ) -> Floats:
     """How far can an estimate stray while there are too few rows for curvature? Eq. (eq:theta_k_mse).
 
-    4^(tK) squared_error + (4 s eta^2 sigma_x^2 + signal) (4^(tK) - 1)/3, with signal = |Theta*|^2 and `smoothness` at
-    level 3s. The paper forgets to square the first distance, and its algebra gives 2 + 4 (eta L)^2 per step, up to 6,
-    where it prints 4. Still 4 is right: I - eta G does not lengthen sparse vectors, which even gives 2.
+    4^(tK) squared_error + (4 s eta^2 sigma_x^2 + signal) (4^(tK) - 1)/3, with ``signal = |Theta*|^2`` and `smoothness`
+    at level 3s. The paper does not square the first distance, and its algebra gives 2 + 4 (eta L)^2 per step, up to
+    6, where it prints 4. Still 4 is right: I - eta G does not lengthen sparse vectors, which even gives 2.
 
     >>> no_batch_error_bound([0, 1], K=1, squared_error=2.0, signal=1.0, s=1, eta=0.5, smoothness=2.0, sigma_x=1.0)
     array([ 2., 10.])
