@@ -336,6 +336,12 @@ def samples(value, n):
     return drawn, drawn[:1]
 
 
+def times_after(summary, n):
+    """Times for more rows, if rows had times."""
+    last = getattr(summary, "last_time", None)
+    return None if last is None else np.minimum(last + np.arange(n), 1e15)
+
+
 def use_summary(value):
     """Rows in, loss and gradient out, merged with itself."""
     n = value.n_samples
@@ -345,14 +351,16 @@ def use_summary(value):
         coef, grown = np.ones(value.shape), 30
     elif isinstance(value, MultiResponse):
         X, Y = rows(150, value.n_features)[0], rows(150, value.n_responses)[0]
-        value.absorb(X, Y)
+        value.absorb(X, Y, times=times_after(value, 150))
         coef, grown = np.ones((value.n_features, value.n_responses)), 150
     else:
-        value.absorb(*rows(150, value.n_features))
+        value.absorb(*rows(150, value.n_features), times=times_after(value, 150))
         coef, grown = np.ones(value.n_features), 150
         finite(value.moments().column(0), value.select([0]).weight)
     same(value.n_samples, n + grown)
     finite(value.loss(coef), value.gradient(coef), value.loss(coef, None), value.weight)
+    if getattr(value, "window", None) is not None:
+        value = value.plain()
     merged = value.merge(value.copy())
     same(merged.n_samples, 2 * value.n_samples)
     finite(merged.loss(coef))
@@ -365,8 +373,9 @@ def use_estimator(value):
     if fitted:
         finite(value.predict(*asked), value.coef_)
     one = tuple(part[:1] for part in drawn)
-    value.partial_fit(*one)
-    value.partial_fit(*drawn)
+    for more in (one, drawn):
+        times = times_after(value.summary_, len(more[0])) if hasattr(value, "summary_") else None
+        value.partial_fit(*more, **({} if times is None else {"times": times}))
     same(value.n_samples_seen_, seen + 41)
     finite(value.predict(*asked), value.coef_)
     for name in ("finish", "path", "diagnose", "support_stability", "noise_variance"):
@@ -448,7 +457,7 @@ def left_out(files):
     nodes = (node for _, content, _ in files for node in parts(content)[0]["nodes"])
     found = {node[1] for node in nodes if node[0] in ("object", "kernel", "tuple of")}
     # Other people's engines need not be installed, and no class of theirs is in files.
-    elsewhere = ("thresher.__main__", "thresher.integrations.dask", "thresher.integrations.spark")
+    elsewhere = ("thresher.__main__", *(f"thresher.integrations.{name}" for name in ("dask", "mlflow", "spark")))
     modules = (one.name for one in walk_packages(thresher.__path__, "thresher.") if not one.name.startswith(elsewhere))
     kinds = (kind for module in modules for kind in vars(import_module(module)).values() if isinstance(kind, type))
     return {f"{kind.__module__}:{kind.__name__}" for kind in kinds if describes(kind)} - found

@@ -1,6 +1,7 @@
 """One small object of every kind that can be in a file, at more than one moment of its life."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -75,8 +76,17 @@ def summaries() -> Iterator[tuple[str, Any]]:
     yield "Gram, rows held", Gram(D, hold_rows=True).absorb(X[:70], y[:70])
     yield "Gram, grown", Gram(D).absorb(X[:140], y[:140]).grown(D + 1)
     yield "Gram, merged", Gram(D).absorb(X[:140], y[:140]).merge(Gram(D).absorb(X[140:], y[140:]))
+    yield "Gram, half-life", Gram(D, half_life=50.0).absorb(X[:140], y[:140], weights[:140])
+    yield "Gram, half-life in seconds", Gram(D, half_life=7.0).absorb(X[:40], y[:40], times=np.arange(40.0))
+    yield "Gram, window", Gram(D, window=60).absorb(X[:140], y[:140])
+    yield "Gram, window of time", Gram(D, window=30.0).absorb(X[:140], y[:140], times=np.arange(140.0) / 2.0)
+    yield "Gram, exact window", Gram(D, window=90, exact_window=True).absorb(X[:140], y[:140], weights[:140])
+    times = np.arange(200.0)
+    yield "Gram, exact window of time", Gram(D, window=70.0, exact_window=True).absorb(X[:200], y[:200], times=times)
+    yield "Gram, scaled", Gram(D).absorb(X[:40], y[:40]).scaled(0.5)
     yield "MultiResponse", MultiResponse(D, 3).absorb(*responses(200))
     yield "Entries", Entries((4, 5)).absorb(*entries(40))
+    yield "Entries, scaled", Entries((4, 5)).absorb(*entries(40)).scaled(0.5)
 
 
 def estimators() -> Iterator[tuple[str, Any]]:
@@ -86,10 +96,19 @@ def estimators() -> Iterator[tuple[str, Any]]:
     yield "SparseRegressor", SparseRegressor().partial_fit(X, y)
     yield "SparseRegressor, finished", SparseRegressor(random_state=7).partial_fit(*rows(400)).finish()
     yield "SparseRegressor, posterior mean", SparseRegressor(estimate="posterior_mean").fit(*rows(40))
+    changed, response = rows(900)
+    response[400:] -= 3.0 * changed[400:, 1]
+    yield "SparseRegressor, drift", SparseRegressor(horizon=70).partial_fit(changed, response)
+    yield "SparseRegressor, drift with rows", SparseRegressor(drift="full").partial_fit(changed, response)
     yield "SparseRegressor, fit", SparseRegressor(2, dtype="float32").fit(X, y)
     yield "SparseRegressor, groups", SparseRegressor(groups=["a", "b"] * 3).partial_fit(X[:50], y[:50])
     yield "SparseRegressor, cv", SparseRegressor(selection=CrossValidation(n_folds=2)).partial_fit(X[:60], y[:60])
     yield "SparseRegressor, ebic", SparseRegressor(selection=Ebic(0.5)).partial_fit(X[:60], y[:60])
+    yield "SparseRegressor, half-life", SparseRegressor(half_life=40.0).partial_fit(*rows(300))
+    timed = SparseRegressor(half_life=timedelta(seconds=9), selection="ebic")
+    yield "SparseRegressor, half-life in seconds", timed.partial_fit(X[:60], y[:60], times=np.arange(60.0))
+    yield "SparseRegressor, window", SparseRegressor(window=90).partial_fit(X, y)
+    yield "SparseRegressor, exact window", SparseRegressor(window=90, exact_window=True).partial_fit(X, y)
     yield "OnlineHardThresholding", OnlineHardThresholding(2).partial_fit(X, y)
     yield (
         "OnlineHardThresholding, auto",
@@ -108,6 +127,8 @@ def estimators() -> Iterator[tuple[str, Any]]:
     yield "LowRankRegressor, auto", LowRankRegressor(fit_intercept=True).fit(*matrices(40))
     yield "LowRankRegressor, cv", LowRankRegressor(selection="cv", n_warmup=30).partial_fit(*matrices(40))
     yield "ReducedRankRegressor", ReducedRankRegressor().partial_fit(*responses(60))
+    yield "ReducedRankRegressor, half-life", ReducedRankRegressor(half_life=20.0).partial_fit(*responses(60))
+    yield "ReducedRankRegressor, window", ReducedRankRegressor(1, window=20).partial_fit(*responses(60))
     yield "ReducedRankRegressor, cv", ReducedRankRegressor(selection="cv").partial_fit(*responses(60))
     yield "ReducedRankRegressor, one response", ReducedRankRegressor(1).partial_fit(X[:60], y[:60])
     yield "MatrixCompleter", MatrixCompleter(1, shape=(4, 5)).partial_fit(*entries(40))

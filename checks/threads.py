@@ -59,6 +59,10 @@ def kinds():
         "MultiResponse": (lambda: MultiResponse(D, 3), responses),
         "Entries": (lambda: Entries((4, 5)), entries),
         "SparseRegressor": (SparseRegressor, rows),
+        "Gram, half-life": (lambda: Gram(D, half_life=30.0), rows),
+        "SparseRegressor, half-life": (lambda: SparseRegressor(half_life=30.0), rows),
+        "SparseRegressor, window": (lambda: SparseRegressor(window=60), rows),
+        "SparseRegressor, exact window": (lambda: SparseRegressor(window=60, exact_window=True), rows),
         "SparseRegressor, cv": (lambda: SparseRegressor(selection="cv"), rows),
         "OnlineHardThresholding": (lambda: OnlineHardThresholding(2, fit_intercept=True), rows),
         "OnlineHardThresholding, groups": (lambda: OnlineHardThresholding(1, groups=[0, 0, 1, 1, 2, 2]), rows),
@@ -164,7 +168,10 @@ def check_kind(name, calls):
     learn(serial, tuple(part[:1] for part in drawn))
     learn(serial, drawn)
     tolerance = 1e-5 if "float32" in name else 1e-12
-    for ours, theirs in zip(found, moments(serial), strict=True):
+    expected = moments(serial)
+    if getattr(getattr(first, "summary_", first), "forgets", False):  # which rows are old depends on who comes first
+        found, expected = found[-1:], expected[-1:]
+    for ours, theirs in zip(found, expected, strict=True):
         scale = float(np.abs(theirs).max()) or 1.0
         assert np.abs(ours - theirs).max() <= tolerance * scale, "the moments are not those of a serial run"
     return n

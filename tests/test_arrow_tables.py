@@ -319,6 +319,7 @@ def test_memory_does_not_grow_with_the_stream():
         ("duckdb", "duckdb", "import thresher; thresher.read_sql('SELECT 1')"),
         ("pyspark", "spark", "import thresher.integrations.spark"),
         ("dask", "dask", "import thresher.integrations.dask"),
+        ("mlflow", "mlflow", "import thresher.integrations.mlflow"),
     ],
 )
 def test_what_is_missing_is_named_with_the_command_that_installs_it(missing, extra, code):

@@ -77,10 +77,10 @@ def shown(out):
     ("options", "parameters"),
     [
         ((), {}),
-        (("--method", "sparse", "--selection", "posterior", "--intercept"), {}),
+        (("--method", "sparse", "--selection", "posterior", "--fit-intercept"), {}),
         (("--selection", "ebic"), {"selection": "ebic"}),
         (("--selection", "cv"), {"selection": "cv"}),
-        (("--sparsity", "3", "--no-intercept"), {"sparsity": 3, "fit_intercept": False}),
+        (("--sparsity", "3", "--no-fit-intercept"), {"sparsity": 3, "fit_intercept": False}),
     ],
 )
 def test_the_defaults_are_those_of_python(here, capfd, options, parameters):
@@ -123,15 +123,16 @@ def test_the_algorithm_of_the_paper(here, capfd):
 @pytest.mark.parametrize(
     ("options", "parameters"),
     [
-        ("--sparsity 4 --rule pursuit --intercept --standardize", {"rule": "pursuit", **SCALED}),
-        ("--sparsity 4 --round-size 70 --step-size auto --no-intercept", {"round_size": 70}),
+        ("--sparsity 4 --rule pursuit --fit-intercept --standardize", {"rule": "pursuit", **SCALED}),
+        ("--sparsity 4 --round-size 70 --step-size auto --no-fit-intercept", {"round_size": 70}),
         ("--sparsity 4 --rule reciprocal --n-steps 3", {"rule": "reciprocal", "n_steps": 3}),
+        ("--selection algorithm --n-steps 2", {"selection": "algorithm", "n_steps": 2, "sparsity": "auto"}),
     ],
 )
 def test_every_option_of_the_algorithm_is_its_parameter(here, capfd, options, parameters):
     status, _, _ = run(capfd, "fit", "t.csv", "-t", "y", "--method", "oht", "-m", "m", *options.split())
     assert status == 0
-    plain = OnlineHardThresholding(4, **parameters).partial_fit(load_rows(), Z).finish()
+    plain = OnlineHardThresholding(**{"sparsity": 4, **parameters}).partial_fit(load_rows(), Z).finish()
     model = thresher.load("m")
     assert model.get_params() == plain.get_params()
     np.testing.assert_array_equal(model.coef_, plain.coef_)
@@ -320,7 +321,7 @@ def test_options_that_do_not_go_together(here, capfd):
         ((*fit, "--selection", "aic"), "--selection aic: use posterior, ebic or cv"),
         (
             ("fit", "t.csv", "-t", "y", "--method", "oht", "--selection", "cv"),
-            "--selection does not go with --method oht",
+            "--selection cv: use path or algorithm",
         ),
         ((*fit, "--n-warmup", "0"), "--n-warmup does not go with --method sparse"),
         ((*fit, "--standardize"), "--standardize does not go with --method sparse"),
@@ -567,7 +568,7 @@ def test_show_and_diagnose(here, capfd):
     assert "Written: m.html." in out
     assert Path("m.png").read_bytes().startswith(b"\x89PNG")
     page = Path("m.html").read_text()
-    assert page.count("<img") == 4
+    assert page.count("<img") == 6
     assert "http" not in page.replace("http://www.w3.org", "")
     for feature in json.loads(fitted)["model"]["terms"]:
         assert f"<th>{feature['name']}</th>" in page
@@ -579,6 +580,38 @@ def test_show_and_diagnose(here, capfd):
     Gram(2).save("g")
     assert run(capfd, "show", "g")[:2] == (0, "Gram(n_features=2, dtype=float64, n_samples=0)\n")
     assert run(capfd, "diagnose", "g")[0] == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("thresher sh", ["show"]),
+        ("thresher fit --sel", ["--selection"]),
+        ("thresher fit --selection p", ["posterior", "path"]),
+        ("thresher fit --method ", ["sparse", "oht"]),
+        ("thresher predict --missing s", ["skip"]),
+        ("thresher accumulate --format jso", ["jsonl"]),
+    ],
+)
+def test_shells_complete_commands_options_and_values(words, offered):
+    place = len(words.split(" ")) - 1
+    settings = {"_THRESHER_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(place)}
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from thresher.cli import main; sys.argv[0] = 'thresher'; sys.exit(main())"],
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == offered
+
+
+def test_options_are_named_as_parameters_are(capfd):
+    """What an option sets is what Python calls by the same name."""
+    _, out, _ = run(capfd, "fit", "--help")
+    named = set(SparseRegressor().get_params()) | set(OnlineHardThresholding().get_params())
+    for name in ("sparsity", "selection", "fit_intercept", "groups", "n_steps", "step_size", "n_warmup", "round_size"):
+        assert name in named
+        assert f"--{name.replace('_', '-')}" in out
 
 
 def test_names_are_shown_as_they_are(here, capfd):
@@ -600,7 +633,7 @@ def test_shards_make_the_same_model(here, capfd):
     assert status == 0
     assert "3,000 rows read." in out
     assert run(capfd, "fit", "all", "-m", "m")[0] == 0
-    assert run(capfd, "fit", "all", "-m", "oht", "--method", "oht", "--sparsity", "4", "--intercept")[0] == 0
+    assert run(capfd, "fit", "all", "-m", "oht", "--method", "oht", "--sparsity", "4", "--fit-intercept")[0] == 0
     algorithm = OnlineHardThresholding(4, fit_intercept=True).fit(load_rows(), Z)
     np.testing.assert_allclose(thresher.load("oht").coef_, algorithm.coef_, rtol=1e-9)
     assert run(capfd, "fit", "t.parquet", "-t", "y", "-m", "single")[0] == 0

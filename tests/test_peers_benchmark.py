@@ -157,12 +157,17 @@ def test_measurements_say_how_far_and_which(data):
     truth = np.zeros(20)
     truth[[3, 8]] = 0.7, -2.0
     method = Method("pursuit", lambda d, s: gram_solvers.OnGram(d, gram_solvers.pursuit, s=s))
-    first, last = measure(method, {"s": 4}, X, y, truth, checkpoints=(130, 150), window=10)
+    new = np.random.default_rng(9).standard_normal((50, 20))
+    first, last = measure(method, {"s": 4}, X, y, truth, new, checkpoints=(130, 150), window=10)
     assert (first["t"], last["t"]) == (130, 150)
     assert last["nonzeros"] == 4
     assert last["recall"] in (0.5, 1.0)
     assert last["precision"] == last["recall"] / 2
     assert last["seconds"] > first["seconds"] > 0.0
+    learner = method.make(20, s=4)
+    learner.learn(X[:150], y[:150])
+    learner.estimate()
+    assert last["prediction_error"] == pytest.approx(np.mean((new @ learner.coef - new @ truth) ** 2))
 
 
 def test_matrix_baselines_recover_a_matrix_without_noise():
@@ -286,7 +291,7 @@ def test_baselines_of_an_earlier_report_are_taken_only_with_the_same_setting(tmp
 
 def test_tables_have_at_most_six_columns():
     known = {"formatting_per_row": 0.0, "microseconds_per_row": 5.0, "nonzeros": 7, "precision": 1.0, "recall": 0.5}
-    known |= {"rank": "", "state_bytes": 80, "grows": "no", "setting": "{}"}
+    known |= {"rank": "", "state_bytes": 80, "grows": "no", "setting": "{}", "prediction_error": 0.3}
     synthetic = [
         row(method, error, rows=t, **known)
         for method, error in (("thresher", 1.0), ("better", 0.5))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
+from sklearn.covariance import OAS
 
 import thresher
 from thresher import Gram, SparseRegressor
@@ -109,6 +110,66 @@ def test_posterior_mean_predicts_and_knows_its_error():
     assert np.all(lower[[3, 20, 40]] * upper[[3, 20, 40]] > 0.0)
 
 
+def test_deviation_of_the_intercept_is_that_of_the_draws():
+    rng = np.random.default_rng(14)
+    X, y = standardised(rng, 50, 9, [1.0, 0.0, -0.5])
+    columns = Columns(Gram(9).absorb(X, y).moments(True), np.ones(9), 1.0)
+    direction, prior = 1e6 + rng.standard_normal(9), np.array([3.0, *[0.3] * len(SHARES)])
+    chain = Chain(columns, SHARES, prior, 49.0, 1e-9, np.zeros(9), np.random.default_rng(1), direction)
+    values = []
+    for _ in range(40):
+        chain.run(1, 2, True)
+        values.append(direction @ chain.coef)
+    assert chain.level == pytest.approx(np.mean(values), rel=1e-12)
+    assert chain.swing / 40 == pytest.approx(np.var(values), rel=1e-9)
+
+
+def test_intercepts_are_as_far_from_the_truth_as_stated():
+    scores = []
+    for seed in range(60):
+        rng = np.random.default_rng((15, seed))
+        X, coef = 1.0 + rng.standard_normal((150, 30)), np.zeros(30)
+        coef[:6] = 0.4 * rng.standard_normal(6)
+        result = thresher.posterior(Gram(30).absorb(X, 2.0 + X @ coef + rng.standard_normal(150)))
+        scores.append((result.intercept - 2.0) / result.intercept_deviation)
+    assert 0.7 < np.std(scores) < 1.3  # its standard error is 0.09
+    assert thresher.posterior(Gram(30).absorb(X, X @ coef), fit_intercept=False).intercept_deviation == 0.0
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_risk_on_new_rows_is_that_of_a_shrunken_covariance(fit_intercept):
+    rng = np.random.default_rng(12)
+    X = (rng.standard_normal((70, 20)) @ rng.standard_normal((20, 20))) * np.geomspace(0.1, 10.0, 20)
+    X[:, 4] = 0.0  # a column that says nothing
+    X -= X.mean(axis=0)  # so that moments about zero and about the mean are the same
+    summary = Gram(20).absorb(X, X[:, 0] + 5.0 * rng.standard_normal(70))
+    result = thresher.posterior(summary, fit_intercept=fit_intercept)
+    rest = np.delete(np.arange(20), 4)
+    share = OAS().fit(X[:, rest] / X[:, rest].std(axis=0)).shrinkage_
+    assert 0.05 < share < 0.95
+    apart = np.sum((result.standard_deviation * X.std(axis=0)) ** 2)
+    expected = (1.0 - share) * result.risk + share * apart + fit_intercept * result.noise_variance / 70
+    assert result.prediction_risk(summary, fit_intercept) == pytest.approx(expected, rel=1e-6)
+    with pytest.raises(ValueError, match="the summary has 3 features, the posterior 20"):
+        result.prediction_risk(Gram(3).absorb(X[:, :3], X[:, 0]))
+
+
+def test_risk_on_new_rows_is_the_error_there():
+    ratios = []
+    for seed in range(40):
+        rng = np.random.default_rng((13, seed))
+        X, coef = rng.standard_normal((80, 60)), np.zeros(60)
+        X[:, 1::2] += X[:, ::2]
+        coef[:8] = rng.standard_normal(8)
+        summary = Gram(60).absorb(X, X @ coef + 2.0 * rng.standard_normal(80))
+        result = thresher.posterior(summary)
+        covariance = np.kron(np.eye(30), [[1.0, 1.0], [1.0, 2.0]])
+        miss = result.coef - coef
+        ratios.append(result.prediction_risk(summary) / (miss @ covariance @ miss + result.intercept**2))
+    # The standard error of the mean of the logarithms is 0.1; the risk on the rows seen is 0.67.
+    assert 0.7 < np.exp(np.mean(np.log(ratios))) < 1.4
+
+
 def test_the_same_seed_gives_the_same_numbers_and_another_does_not():
     rng = np.random.default_rng(6)
     X = rng.standard_normal((80, 20))
@@ -184,7 +245,7 @@ def test_intervals_are_quantiles_of_a_point_mass_and_a_normal():
     )
     second = share * (mean**2 + spread**2)
     first = share * mean
-    result = Posterior(first, 0.0, share, np.sqrt(second - first**2), 1.0, 1.0, 0.0, 1)
+    result = Posterior(first, 0.0, 0.0, share, np.sqrt(second - first**2), 1.0, 1.0, 0.0, 1)
     rng = np.random.default_rng(0)
     draws = np.where(rng.random((200_000, 4)) < share, mean + spread * rng.standard_normal((200_000, 4)), 0.0)
     np.testing.assert_allclose(result.intervals(0.9), np.quantile(draws, [0.05, 0.95], axis=0).T, atol=0.03)

@@ -5,7 +5,9 @@ import pytest
 from sklearn.linear_model import LassoCV
 
 import thresher
-from thresher import Gram, SparseRegressor
+from thresher import Gram, PosteriorSelection, SparseRegressor
+from thresher.selection.criteria import Selection
+from thresher.selection.short_list import ShortList
 from thresher.solvers.least_squares import least_squares
 
 D = 40
@@ -24,14 +26,15 @@ def listed(**parameters):
     return SparseRegressor(selection="posterior", **parameters)
 
 
-def test_list_is_the_shortest_on_its_path_that_is_close_to_the_posterior_mean():
-    X, y, _ = few_rows(0)
-    model = listed().fit(X, y)
+@pytest.mark.parametrize(("seed", "within"), [(0, 0.25), (3, 1.0), (4, 0.05)])
+def test_list_is_the_shortest_on_its_path_that_is_close_to_the_posterior_mean(seed, within):
+    X, y, _ = few_rows(seed)
+    model = SparseRegressor(selection=PosteriorSelection(within=within)).fit(X, y)
     result = model.posterior()
     Z = X - X.mean(axis=0)
     target, left = Z @ result.coef, list(range(D))
     chosen, distance = [], np.mean(target**2)
-    while distance > 0.25 * result.risk:  # forward selection by least squares on the rows
+    while distance > within * result.risk:  # forward selection by least squares on the rows
         tried = {j: np.linalg.lstsq(Z[:, [*chosen, j]], target, rcond=None)[0] for j in left}
         distances = {j: np.mean((target - Z[:, [*chosen, j]] @ b) ** 2) for j, b in tried.items()}
         best = min(distances, key=distances.get)
@@ -42,7 +45,7 @@ def test_list_is_the_shortest_on_its_path_that_is_close_to_the_posterior_mean():
         fits = {j: Z[:, r] @ np.linalg.lstsq(Z[:, r], target, rcond=None)[0] for j, r in rest.items()}
         distances = {j: np.mean((target - fit) ** 2) for j, fit in fits.items()}
         worst = min(distances, key=distances.get)
-        if distances[worst] > 0.25 * result.risk:
+        if distances[worst] > within * result.risk:
             break
         chosen, distance = rest[worst], distances[worst]
     np.testing.assert_array_equal(model.support_, sorted(chosen))
@@ -52,6 +55,18 @@ def test_list_is_the_shortest_on_its_path_that_is_close_to_the_posterior_mean():
     closest = np.linalg.lstsq(Z[:, model.support_], target, rcond=None)[0]
     np.testing.assert_allclose(model.coef_[model.support_], closest, rtol=0.15, atol=0.02)
     np.testing.assert_allclose(model.inclusion_probabilities_, result.inclusion_probabilities)
+
+
+@pytest.mark.parametrize("within", [0.0, -1.0, np.nan, np.inf, "0.25"])
+def test_a_share_that_is_not_positive_is_refused(within):
+    with pytest.raises(ValueError, match="within must be a positive number"):
+        PosteriorSelection(within=within)
+
+
+def test_the_seed_of_the_regressor_is_used_with_a_share_of_your_own():
+    X, y, _ = few_rows(5)
+    one, two = (SparseRegressor(selection=PosteriorSelection(0.1), random_state=seed).fit(X, y) for seed in (0, 1))
+    assert not np.array_equal(one.inclusion_probabilities_, two.inclusion_probabilities_)
 
 
 def test_posterior_mean_is_not_sparse_and_keeps_the_list():
@@ -113,15 +128,27 @@ def test_calls_may_be_cut_anywhere_and_finish_changes_nothing_later(parameters):
 def test_the_list_follows_the_criterion_between_posteriors():
     """The first posterior comes with 128 rows; later a feature begins to matter, and the criterion notices."""
     rng = np.random.default_rng(4)
-    X = rng.standard_normal((240, 10))
-    y = 2.0 * X[:, 0] + np.where(np.arange(240) < 128, 0.0, 4.0) * X[:, 5] + 0.5 * rng.standard_normal(240)
+    X = rng.standard_normal((190, 10))
+    y = 2.0 * X[:, 0] + np.where(np.arange(190) < 128, 0.0, 4.0) * X[:, 5] + 0.5 * rng.standard_normal(190)
     model = listed().partial_fit(X[:130], y[:130])
     np.testing.assert_array_equal(model.support_, [0])
     before = model.inclusion_probabilities_
     model.partial_fit(X[130:], y[130:])
     assert 5 in model.support_
-    np.testing.assert_array_equal(model.inclusion_probabilities_, before)  # no posterior before 256 rows
+    np.testing.assert_array_equal(model.inclusion_probabilities_, before)  # no posterior before 192 rows
     assert model.finish().inclusion_probabilities_[5] > 0.9
+
+
+def test_the_list_stands_until_the_criterion_changes_its_choice():
+    features = np.array([1, 4, 6, 7])
+    selection = Selection("posterior", np.arange(2), np.ones(2), None, 1, 100)
+    found = ShortList(features, np.array([0.1, 0.4, 0.6, 0.7]), np.array([4, 7]), np.zeros(9), selection)
+    support, ridge = found.followed(np.array([4, 7]))
+    np.testing.assert_array_equal(support, features)
+    np.testing.assert_array_equal(ridge, [0.1, 0.4, 0.6, 0.7])
+    support, ridge = found.followed(np.array([0, 1, 7]))
+    np.testing.assert_array_equal(support, [0, 1, 7])
+    np.testing.assert_array_equal(ridge, [0.0, 0.1, 0.7])
 
 
 def test_coefficients_between_posteriors_count_all_rows():

@@ -689,3 +689,10 @@ def test_a_column_whose_squares_vanish_among_others_is_told_of(rng):
     model = SparseRegressor().partial_fit(X[:1], [1e-170])  # row by row, none can be refused
     with pytest.warns(UserWarning, match="The response varies by less than"):
         model.partial_fit(X[1:2], [2e-170])
+
+
+def test_text_in_a_frame_is_named_with_the_remedy():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "city": ["Bern", "Oslo", "Rome"]})
+    with pytest.raises(ValueError, match=r"holds text: could not convert string to float: 'Bern'.*OneHotEncoder"):
+        SparseRegressor().fit(frame, [1.0, 2.0, 3.0])

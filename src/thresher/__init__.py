@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from thresher.selection.cross_validation import CrossValidation
     from thresher.selection.ebic import Ebic
     from thresher.selection.noise_edge import NoiseEdge
+    from thresher.selection.short_list import PosteriorSelection
     from thresher.solvers.posterior import posterior
     from thresher.sparsity.cardinality import Cardinality
     from thresher.sparsity.groups import Groups
@@ -39,6 +40,7 @@ _HOMES = {
     "MatrixCompleter": "thresher.estimators.matrix_completer",
     "MultiResponse": "thresher.summaries.multiresponse",
     "OnlineHardThresholding": "thresher.estimators.online_hard_thresholding",
+    "PosteriorSelection": "thresher.selection.short_list",
     "Rank": "thresher.sparsity.rank",
     "ReducedRankRegressor": "thresher.estimators.reduced_rank_regressor",
     "SparseRegressor": "thresher.estimators.sparse_regressor",
@@ -60,6 +62,7 @@ __all__ = [
     "MultiResponse",
     "NoiseEdge",
     "OnlineHardThresholding",
+    "PosteriorSelection",
     "Rank",
     "ReducedRankRegressor",
     "SparseRegressor",

@@ -23,11 +23,15 @@ ADVICE = "name the levels that count with features=['{column}={level}', ...]"
 
 
 class Block(NamedTuple):
-    """Some rows as numbers; responses and weights are None if no column was named for them."""
+    """Some rows as numbers; responses and weights are None if no column was named for them.
+
+    y has two dimensions if a list of columns was named.
+    """
 
     X: Floats
     y: Floats | None
     weights: Floats | None
+    times: Floats | None = None
 
 
 class Feature(NamedTuple):
@@ -63,8 +67,10 @@ class Table:
     Parameters
     ----------
     stream : object with ``__arrow_c_stream__``
-    target, weight : str, optional
-        Columns with the responses and the weights.
+    target : str or sequence of str, optional
+        The column with the responses, or several of them.
+    weight : str, optional
+        The column with the weights.
     features : sequence of str, optional
         Columns of numbers, columns of categories, or levels of them as ``"colour=red"``, in this order. By default all
         other columns of numbers, and all levels of columns with an Arrow dictionary, sorted.
@@ -72,6 +78,8 @@ class Table:
         How co-moments are stored, which limits how large values may be.
     lenient : bool, default=False
         Whether a level that is not among the features is no error: all its columns are zero then.
+    time : str, optional
+        Column with the times of the rows: numbers of seconds, dates or timestamps.
 
     Attributes
     ----------
@@ -84,11 +92,12 @@ class Table:
     def __init__(
         self,
         stream: Any,
-        target: str | None = None,
+        target: str | Sequence[str] | None = None,
         weight: str | None = None,
         features: Sequence[str] | None = None,
         dtype: np.dtype[Any] = DOUBLE,
         lenient: bool = False,
+        time: str | None = None,
     ) -> None:
         self._pa = import_pyarrow()
         if not is_table(stream):
@@ -98,9 +107,18 @@ class Table:
             )
         reader = self._pa.RecordBatchReader.from_stream(stream)
         self._schema = reader.schema
-        self._target, self._weight, self._dtype, self._lenient = target, weight, dtype, lenient
+        self._types = {field.name: field.type for field in self._schema}
+        self._one_target = isinstance(target, str)
+        self._targets = [] if target is None else [target] if isinstance(target, str) else list(target)
+        self._weight, self._dtype, self._lenient, self._time = weight, dtype, lenient, time
+        self._others = [*self._targets, *([] if weight is None else [weight])]
         self.n_unknown = 0
-        self._check_columns([name for name in (target, weight) if name is not None])
+        self._last_time = -np.inf
+        self._check_columns()
+        if time is not None and time not in self._types:
+            raise ValueError(f"The table has no column {time!r}; it has {_some(self._schema.names)}.")
+        if time in self._others:
+            raise ValueError(f"Column {time!r} has the times and cannot be a response or a weight as well.")
         self._batches = iter(reader)
         self._first = next((batch for batch in self._batches if batch.num_rows), None)
         if self._first is None:
@@ -116,22 +134,22 @@ class Table:
 
     # -- columns ---------------------------------------------------------------------------------------
 
-    def _check_columns(self, needed: list[str]) -> None:
+    def _check_columns(self) -> None:
         """Raise unless all names are there once, and those of responses and weights have numbers."""
         names = self._schema.names
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise ValueError(f"The table has more than one column named {twice[0]!r}; rename them.")
-        for name in needed:
+        for name in self._others:
+            if self._others.count(name) > 1:
+                raise ValueError(f"Column {name!r} is named twice among the responses and the weight; name it once.")
             if name not in names:
                 raise ValueError(f"The table has no column {name!r}; it has {_some(names)}.")
             self._require_numbers(name)
 
     def _require_numbers(self, name: str) -> None:
-        if not self._is_number(self._schema.field(name).type):
-            raise ValueError(
-                f"Column {name!r} has values of type {self._schema.field(name).type}, and numbers are needed there."
-            )
+        if not self._is_number(self._types[name]):
+            raise ValueError(f"Column {name!r} has values of type {self._types[name]}, and numbers are needed there.")
 
     def _is_number(self, kind: Any) -> bool:
         types = self._pa.types
@@ -140,28 +158,27 @@ class Table:
         )
 
     def _is_category(self, name: str) -> bool:
-        types, kind = self._pa.types, self._schema.field(name).type
+        types, kind = self._pa.types, self._types[name]
         return bool(types.is_dictionary(kind) or types.is_string(kind) or _is_other_string(types, kind))
 
     def _chosen(self, features: Sequence[str] | None) -> list[Feature]:
-        types, schema = self._pa.types, self._schema
+        is_dictionary, kinds = self._pa.types.is_dictionary, self._types
         if features is None:
-            left_out = {self._target, self._weight, *_index_columns(schema)}
+            left_out = {*self._others, self._time, *_index_columns(self._schema)}
             features = [
                 name
-                for name in schema.names
-                if name not in left_out
-                and (self._is_number(schema.field(name).type) or types.is_dictionary(schema.field(name).type))
+                for name, kind in kinds.items()
+                if name not in left_out and (self._is_number(kind) or is_dictionary(kind))
             ]
         elif isinstance(features, str):
             raise TypeError(f"features must be a list of names, got the text {features!r}.")
         found: list[Feature] = []
         for given in features:
             name = str(given)
-            if name in (self._target, self._weight):
+            if name in self._others:
                 raise ValueError(f"Column {name!r} cannot be a feature as well.")
-            if name in schema.names:
-                if types.is_dictionary(schema.field(name).type):
+            if name in kinds:
+                if is_dictionary(kinds[name]):
                     found += [Feature(name, level) for level in self._levels(name)]
                 else:
                     self._require_numbers(name)
@@ -177,7 +194,7 @@ class Table:
             raise ValueError(f"The table has no column {name!r}; it has {_some(self._schema.names)}.")
         column = max(columns, key=len)
         if not self._is_category(column):
-            raise ValueError(f"Column {column!r} has no levels, for its type is {self._schema.field(column).type}.")
+            raise ValueError(f"Column {column!r} has no levels, for its type is {self._types[column]}.")
         return Feature(column, name[len(column) + 1 :])
 
     def _levels(self, name: str) -> list[str]:
@@ -210,26 +227,48 @@ class Table:
     def _block(self, batch: Any, first_row: int) -> Block:
         numbers = [column for column, places in self._places if not isinstance(places, dict)]
         if len(numbers) == len(self._places):
-            X = self._matrix(batch, numbers, first_row)
+            X = self._matrix(batch, numbers, first_row, self._dtype)
         else:
             X = np.zeros((batch.num_rows, len(self.features)))
             if numbers:
                 where = [places for _, places in self._places if not isinstance(places, dict)]
-                X[:, where] = self._matrix(batch, numbers, first_row)
+                X[:, where] = self._matrix(batch, numbers, first_row, self._dtype)
             for column, places in self._places:
                 if isinstance(places, dict):
                     self._one_hot(batch, column, places, X, first_row)
-        y, weights = (
-            None if name is None else np.ascontiguousarray(self._matrix(batch, [name], first_row)[:, 0])
-            for name in (self._target, self._weight)
-        )
+        y = weights = None
+        if self._targets:
+            responses = self._matrix(batch, self._targets, first_row, DOUBLE)
+            y = np.ascontiguousarray(responses[:, 0] if self._one_target else responses)
+        if self._weight is not None:
+            weights = np.ascontiguousarray(self._matrix(batch, [self._weight], first_row, DOUBLE)[:, 0])
         if weights is not None:
             check_weight_column(weights, str(self._weight), first_row)
             check_range(X, np.zeros(1) if y is None else y, weights, self._dtype)
-        return Block(X, y, weights)
+        times = None if self._time is None else self._times(batch.column(self._time), self._time, first_row)
+        return Block(X, y, weights, times)
 
-    def _matrix(self, batch: Any, names: list[str], first_row: int) -> Floats:
-        """Columns of numbers, rows by columns, all of them there and in range."""
+    def _times(self, column: Any, name: str, first_row: int) -> Floats:
+        """Times in seconds that do not go back, from this block or from the one before."""
+        check_no_nulls(column, name, first_row)
+        seconds = seconds_of(column, name)
+        if (bad := ~np.isfinite(seconds)).any():
+            row = int(bad.argmax())
+            raise ValueError(
+                f"Row {first_row + row}: column {name!r} has {seconds[row]}; drop or fill such rows first."
+            )
+        before = np.concatenate([[self._last_time], seconds[:-1]])
+        if (back := seconds < before).any():
+            row = int(back.argmax())
+            raise ValueError(
+                f"Row {first_row + row}: column {name!r} goes back, from {before[row]:.15g} to {seconds[row]:.15g} "
+                "seconds; sort the rows by time."
+            )
+        self._last_time = float(seconds[-1])
+        return seconds
+
+    def _matrix(self, batch: Any, names: list[str], first_row: int, storage: np.dtype[Any]) -> Floats:
+        """Columns of numbers, rows by columns, all of them there and in the range of the storage."""
         pa, columns = self._pa, []
         for name in names:
             column = batch.column(name)
@@ -239,7 +278,7 @@ class Table:
             X: Floats = columns[0].to_numpy()[:, None]
         else:
             X = pa.RecordBatch.from_arrays(columns, names).to_tensor().to_numpy()
-        check_numbers(X, names, DOUBLE if names == [self._target] else self._dtype, first_row)
+        check_numbers(X, names, storage, first_row)
         return X
 
     def _one_hot(self, batch: Any, column: str, places: dict[str, int], X: Floats, first_row: int) -> None:
@@ -262,6 +301,19 @@ class Table:
                     f"features; {advice}."
                 )
             self.n_unknown += len(places_of_rows) - len(known)
+
+
+def seconds_of(column: Any, name: str) -> Floats:
+    """A column of times as seconds: numbers, dates or timestamps."""
+    pa = import_pyarrow()
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        ticks = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        result: Floats = ticks.to_numpy(zero_copy_only=False) / 1e6
+        return result
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise ValueError(f"Column {name!r} has values of type {kind}; times are seconds, dates or timestamps.")
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
 def check_no_nulls(values: Any, name: str, first_row: int) -> None:

@@ -7,9 +7,9 @@ from importlib.resources import files
 from thresher._utils.printable import printable
 
 
-def page(title: str, body: str) -> str:
-    """A whole page, with its style inside."""
-    style = files("thresher").joinpath("_page.css").read_text()
+def page(title: str, body: str, style: str | None = None) -> str:
+    """A whole page, with its style inside: that of reports, unless another is given."""
+    style = files("thresher").joinpath("_page.css").read_text() if style is None else style
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

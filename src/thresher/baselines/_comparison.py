@@ -44,6 +44,19 @@ class Comparison(tuple[Record, ...]):
     ----------
     methods, seeds, checkpoints : tuple
         What there are records of: names and seeds in the order they came in, row counts in increasing order.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from thresher import SparseRegressor
+    >>> from thresher.baselines import IHT, compare
+    >>> from thresher.io.sources.synthetic import SparseLinearStream
+    >>> stream = partial(SparseLinearStream, n_features=30, n_active=3, signal=1.0)
+    >>> found = compare([SparseRegressor(), IHT(3)], stream, checkpoints=[200, 1000], seeds=[0, 1], n_jobs=1)
+    >>> found.methods, found.seeds, found.checkpoints
+    (('SparseRegressor', 'IHT'), (0, 1), (200, 1000))
+    >>> found.median("nonzeros")["IHT"]
+    array([3., 3.])
     """
 
     def __init__(self, _: Iterable[Record]) -> None:

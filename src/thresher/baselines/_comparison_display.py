@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thresher.plotting.displays import COLOURS, MUTED, _apart, _Display
+from thresher.plotting._style import Display, apart
 
 
-class ComparisonDisplay(_Display):
+class ComparisonDisplay(Display):
     """A measure of several methods as rows came in, on logarithmic scales, each named where its line ends.
 
     Parameters
@@ -57,15 +57,17 @@ class ComparisonDisplay(_Display):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
-        self.height = max(3.6, 0.9 + 0.17 * len(self.curves))  # type: ignore[misc]
-        ax = self._axes(ax, "rows", f"{self.LABELS.get(self.metric, self.metric)}, median")
+        label = self.LABELS.get(self.metric, self.metric)
+        height = max(3.6, 1.2 + 0.17 * len(self.curves))
+        ax = self._axes(ax, "rows seen", f"{label}, median", "Methods as rows came in", "", height)
+        colours = self.palette_.lines
         ax.set_xscale("log")
         ax.set_yscale(self.SCALES.get(self.metric, "log"))
-        chosen = self.highlight[: len(COLOURS)]
+        chosen = self.highlight[: len(colours)]
         coloured = [name for name in self.curves if name in chosen]  # a method keeps its colour from plot to plot
         self.lines_ = {}
         for name, values in self.curves.items():
-            colour = COLOURS[coloured.index(name)] if name in chosen else MUTED
+            colour = colours[coloured.index(name)] if name in chosen else self.palette_.muted
             (self.lines_[name],) = ax.plot(
                 self.checkpoints,
                 values,
@@ -78,7 +80,7 @@ class ComparisonDisplay(_Display):
                 label=name,
             )
         self._set_limits(ax)
-        self._label_ends(ax)
+        self._label_curves(ax)
         return self
 
     def _set_limits(self, ax: Any) -> None:
@@ -95,7 +97,7 @@ class ComparisonDisplay(_Display):
             low = 0.0 if self.metric == "nonzeros" else values.min() / 1.4
             ax.set_ylim(low, 1.6 * max(values.max(), float(self.metric == "nonzeros")))
 
-    def _label_ends(self, ax: Any) -> None:
+    def _label_curves(self, ax: Any) -> None:
         """Names beside the last values, moved apart where they would overlap; an arrow if they are off the scale."""
         ends = []
         for name, values in self.curves.items():
@@ -105,7 +107,7 @@ class ComparisonDisplay(_Display):
                 ends.append((min(max(y, 0.0), 1.0), x, name, name + " \N{UPWARDS ARROW}" if y > 1.0 else name))
         ends.sort(key=lambda end: end[0])
         gap = 10.5 / 72.0 * self.figure_.dpi / ax.get_window_extent().height
-        heights = _apart([end[0] for end in ends], gap, 0.0, 1.0)
+        heights = apart([end[0] for end in ends], gap, 0.0, 1.0)
         for height, (y, x, name, text) in zip(heights, ends, strict=True):
             colour = self.lines_[name].get_color()
             at_side = {"transform": ax.transAxes, "clip_on": False, "color": colour}

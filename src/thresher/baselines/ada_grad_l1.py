@@ -39,7 +39,7 @@ class AdaGradL1(Baseline):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (n_features,)
         Coefficients.
     intercept_ : float
         0.0; centre the columns and the response if they need it.

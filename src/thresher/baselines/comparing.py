@@ -17,7 +17,20 @@ from thresher.baselines._runs import Outcome, Plan, run
 
 
 class FailedRunsError(RuntimeError):
-    """Some methods raised an error. The records of the others are in `comparison`."""
+    """Some methods raised an error. The records of the others are in `comparison`.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from thresher.baselines import IHT, FailedRunsError, compare
+    >>> from thresher.io.sources.synthetic import SparseLinearStream
+    >>> stream = partial(SparseLinearStream, n_features=30, n_active=3, signal=1.0)
+    >>> try:
+    ...     compare({"good": IHT(3), "bad": IHT(-1)}, stream, checkpoints=[200], seeds=[0], n_jobs=1)
+    ... except FailedRunsError as error:
+    ...     print(error.comparison.methods)
+    ('good',)
+    """
 
     def __init__(self, failed: Sequence[Outcome], comparison: Comparison, n_runs: int) -> None:
         each = [f"{run.method!r}, seed {run.seed}: {run.failure.error}" for run in failed if run.failure]
@@ -64,7 +77,7 @@ def compare(
         Processes, each with one run at a time. By default as many as there are cores or runs. Runs compete for memory
         bandwidth, so use 1 to measure seconds.
     progress : bool, optional
-        Whether to show progress; by default on a terminal. A bar needs rich (``pip install 'thresher[demo]'``); there
+        Whether to show progress; by default on a terminal. A bar needs rich (``pip install 'thresher[cli]'``); there
         are plain lines without it.
 
     Returns

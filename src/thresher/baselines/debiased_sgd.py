@@ -55,7 +55,7 @@ class DebiasedSGD(Debiasing):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (n_features,)
         The mean of the chosen iterates. A mean has few zeros.
     debiased_ : ndarray of shape (n_inferred,)
         Debiased estimates for `features`.

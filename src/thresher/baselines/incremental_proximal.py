@@ -40,7 +40,7 @@ class IncrementalProximal(Baseline):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (n_features,)
         Coefficients.
     intercept_ : float
         0.0; centre the columns and the response if they need it.

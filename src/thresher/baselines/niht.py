@@ -51,7 +51,7 @@ class NIHT(OnSummary):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (n_features,)
         Coefficients; zero outside the support.
     intercept_ : float
         Intercept; 0.0 if ``fit_intercept=False``.

@@ -67,7 +67,7 @@ class OnlineDebiasedLasso(Debiasing):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (n_features,)
         The lasso at the chosen penalty; zero before the first batch is complete.
     debiased_ : ndarray of shape (n_inferred,)
         Debiased estimates for `features`.

@@ -49,7 +49,7 @@ class OnlineLasso(LassoBaseline):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (n_features,)
         Coefficients.
     intercept_ : float
         Intercept.

@@ -58,7 +58,7 @@ class OnlineLinearizedLasso(LassoBaseline):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (n_features,)
         Coefficients; zero until the batch is full.
     intercept_ : float
         0.0; centre the columns and the response if they need it.

@@ -42,7 +42,7 @@ class StreamingSparseRegression(Baseline):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (n_features,)
         Coefficients for the next row.
     intercept_ : float
         0.0; centre the columns and the response if they need it.

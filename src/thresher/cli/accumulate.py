@@ -1,7 +1,7 @@
 """Summarise the rows of a source."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,6 +30,9 @@ def command(
     weight: options.WEIGHT = None,
     categories: options.CATEGORIES = None,
     missing: options.MISSING = "error",
+    half_life: options.HALF_LIFE = None,
+    time_column: options.TIME = None,
+    late_rows: options.LATE_ROWS = "error",
     checkpoint_every: options.EVERY = 100_000,
     keep: options.KEEP = 1,
     resume: options.RESUME = False,
@@ -45,10 +48,16 @@ def command(
     from thresher.cli.begin import begin  # heavy, and not needed for help
     from thresher.cli.feeding import feed
     from thresher.cli.result import print_account
+    from thresher.io.sources.columns import Columns
     from thresher.summaries.gram import Gram
 
     opened = options.opened_source(context)
     settings = options.settings(context)
-    attempts = begin(context, opened, settings, output, Gram, lambda _, columns: Gram(len(columns.names)))
+    options.memory(settings)
+
+    def fresh(settings: dict[str, Any], columns: Columns) -> Gram:
+        return Gram(len(columns.names), **options.memory(settings))
+
+    attempts = begin(context, opened, settings, output, Gram, fresh)
     ingest = feed(attempts, opened, output, checkpoint_every, keep, live=not quiet)
     print_account(ingest, output, json)

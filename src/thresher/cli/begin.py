@@ -138,6 +138,7 @@ def _new(source: Source, settings: dict[str, Any], fresh: Fresh) -> Ingest:
         _names(settings["features"], source) or None,
         _names(settings["drop"], source),
         _categories(settings["categories"], source),
+        settings["time_column"],
     )
     return Ingest(fresh(settings, columns), columns, settings)
 

@@ -136,7 +136,8 @@ def feed(attempts: Iterator[Attempt], source: Source, path: Path | None, every: 
 
 def _feed(ingest: Ingest, source: Source, path: Path | None, checkpointer: Checkpointer, live: bool) -> None:
     missing, every = ingest.settings["missing"], checkpointer.every
-    batches = Batches(source, ingest.columns, missing, ingest.place, path is not None, every)
+    late = ingest.settings["late_rows"]
+    batches = Batches(source, ingest.columns, missing, ingest.place, path is not None, every, late)
     with ExitStack() as stack:
         stop = stack.enter_context(Stopping())
         line = stack.enter_context(Live(source, ingest.place.n_rows, live))

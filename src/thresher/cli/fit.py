@@ -9,10 +9,16 @@ from thresher.cli import options
 from thresher.cli.errors import OptionsError
 
 PANEL = "Models"
-METHODS, SELECTIONS = ("sparse", "oht"), ("posterior", "ebic", "cv")
+# The estimators, and what each takes for its parameter `selection`.
+SELECTIONS = {"sparse": ("posterior", "ebic", "cv"), "oht": ("path", "algorithm")}
+METHODS, EVERY_SELECTION = tuple(SELECTIONS), tuple(name for names in SELECTIONS.values() for name in names)
 RULES = ("hard", "pursuit", "reciprocal")
+# Options that are parameters as they are given.
+AS_GIVEN = ("selection", "fit_intercept", "drift", "horizon", "n_steps", "n_warmup", "round_size", "rule")
 # Options that only --method oht has.
 OF_OHT = ("n_steps", "step_size", "n_warmup", "round_size", "rule", "standardize")
+# Options that only --method sparse has.
+OF_SPARSE = ("half_life", "window", "exact_window", "drift", "horizon")
 HELP = """Fit a sparse linear model to rows, in one pass and in memory that does not grow.
 
 At the end the selected columns are shown with their coefficients, their sizes in standard deviations and 95 %
@@ -24,6 +30,8 @@ Example: [bold]thresher fit 'data/*.parquet' --target price --drop id --model pr
 Example: [bold]thresher fit data.csv -t y --method oht --sparsity 50 --n-steps 5 --step-size 0.001 --n-warmup 100[/bold]
 
 Example: [bold]thresher fit --sql "SELECT * FROM 'data/*.parquet' WHERE price > 0 ORDER BY id" --target price[/bold]
+
+Example: [bold]thresher fit log.csv -t latency --half-life 12h --time-column at --model latency.thresher[/bold]
 
 Example: [bold]zcat log.csv.gz | thresher fit - --target latency --missing skip[/bold]
 """
@@ -39,7 +47,9 @@ def command(
     method: Annotated[
         str,
         typer.Option(
-            metavar="|".join(METHODS), help="sparse: SparseRegressor. oht: OnlineHardThresholding, the paper's."
+            metavar="|".join(METHODS),
+            help="sparse: SparseRegressor. oht: OnlineHardThresholding, the paper's.",
+            autocompletion=options.completing(METHODS),
         ),
     ] = "sparse",
     sparsity: Annotated[
@@ -48,8 +58,10 @@ def command(
     selection: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(SELECTIONS),
-            help="How auto chooses: a posterior (the default), an information criterion, cross-validation.",
+            metavar="|".join(EVERY_SELECTION),
+            help="How auto chooses. sparse: a posterior (the default), an information criterion, cross-validation. "
+            "oht: cross-validation of best subsets (the default), or of the algorithm itself.",
+            autocompletion=options.completing(EVERY_SELECTION),
         ),
     ] = None,
     features: options.FEATURES = None,
@@ -58,9 +70,18 @@ def command(
     categories: options.CATEGORIES = None,
     groups: Annotated[bool, typer.Option("--groups", help="Select the levels of a category together.")] = False,
     missing: options.MISSING = "error",
-    intercept: Annotated[
+    half_life: options.HALF_LIFE = None,
+    window: options.WINDOW = None,
+    exact_window: options.EXACT_WINDOW = False,
+    time_column: options.TIME = None,
+    late_rows: options.LATE_ROWS = "error",
+    drift: options.DRIFT = None,
+    horizon: options.HORIZON = None,
+    fit_intercept: Annotated[
         bool | None,
-        typer.Option("--intercept/--no-intercept", help="Whether the model has one; sparse does, oht does not."),
+        typer.Option(
+            "--fit-intercept/--no-fit-intercept", help="Whether the model has an intercept; sparse does, oht does not."
+        ),
     ] = None,
     n_steps: Annotated[int | None, typer.Option(min=1, metavar="K", help="oht: steps per round.")] = None,
     step_size: Annotated[
@@ -70,7 +91,12 @@ def command(
         int | None, typer.Option(min=0, metavar="ROWS", help="oht: rows before the first round.")
     ] = None,
     round_size: Annotated[int | None, typer.Option(min=1, metavar="ROWS", help="oht: rows per round.")] = None,
-    rule: Annotated[str | None, typer.Option(metavar="|".join(RULES), help="oht: how the estimate moves.")] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(RULES), help="oht: how the estimate moves.", autocompletion=options.completing(RULES)
+        ),
+    ] = None,
     standardize: Annotated[bool, typer.Option("--standardize", help="oht: steps in units of column scales.")] = False,
     follow: Annotated[
         bool,
@@ -117,19 +143,23 @@ def command(
 def _parameters(settings: dict[str, Any]) -> dict[str, Any]:
     """The parameters of the estimator that options set; its own defaults hold for the others."""
     method = settings["method"]
-    for option, choices in (("method", METHODS), ("selection", SELECTIONS), ("rule", RULES)):
+    options.check_choice("--method", method, METHODS)
+    for option, choices in (("selection", SELECTIONS[method]), ("rule", RULES), ("drift", options.DRIFTS)):
         options.check_choice(f"--{option}", settings[option], choices)
-    for name in OF_OHT if method == "sparse" else ("selection",):
+    for name in OF_OHT if method == "sparse" else OF_SPARSE:
         if settings[name] is not None and settings[name] is not False:
             raise OptionsError(f"--{name.replace('_', '-')} does not go with --method {method}; leave it out.")
     parameters = {
-        **{name: settings[name] for name in ("selection", "n_steps", "n_warmup", "round_size", "rule")},
+        **{name: settings[name] for name in AS_GIVEN},
         "sparsity": _sparsity(settings["sparsity"]),
         "step_size": _step_size(settings["step_size"]),
         "standardize": settings["standardize"] or None,
-        "fit_intercept": settings["intercept"],
+        **options.memory(settings),
     }
-    return {name: value for name, value in parameters.items() if value is not None}
+    if settings["drift"] == "full" and ("half_life" in parameters or "window" in parameters):
+        raise OptionsError("--drift full finds by itself which rows still count; leave out --half-life and --window.")
+    found = {name: value for name, value in parameters.items() if value is not None}
+    return found | {"drift": None} if settings["drift"] == "none" else found
 
 
 def _step_size(text: str | None) -> float | str | None:

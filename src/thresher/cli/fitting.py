@@ -16,7 +16,7 @@ from thresher.io.sources.columns import Columns
 # Options that make no difference any more once rows are summarised.
 OF_ROWS = {"selection", "target", "features", "drop", "weight", "categories", "missing", "follow", "resume"}
 OF_ROWS |= {"n_warmup", "round_size", "checkpoint_every", "keep", "format", "delimiter", "no_header", "decimal"}
-OF_ROWS |= {"database"}
+OF_ROWS |= {"database", "half_life", "window", "exact_window", "time_column", "late_rows", "drift", "horizon"}
 
 
 def new_model(settings: dict[str, Any], parameters: dict[str, Any], columns: Columns) -> SummaryLinear:
@@ -47,6 +47,8 @@ def fit_summary(
         raise OptionsError(f"{source} is a summary, and choosing the size needs the rows: give --sparsity N.")
     check_free(model, overwrite)
     part = finished_summary(source)
+    if settings["method"] == "sparse":
+        parameters = {**parameters, "half_life": part.learner.half_life}
     learner = new_model(settings, parameters, part.columns).fit_summary(part.learner)
     learner.feature_names_in_ = np.array(part.columns.names, object)
     part.learner, part.place = learner, Place(part.place.n_rows, "")

@@ -1,16 +1,24 @@
 """Options that several subcommands have."""
 
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from thresher.cli.errors import OptionsError
-from thresher.io.sources.choices import FORMATS, POLICIES
+from thresher.io.sources.choices import FORMATS, LATE_POLICIES, POLICIES
 
 if TYPE_CHECKING:
     from thresher.io.sources.source import Source
+
+
+def completing(choices: Sequence[str]) -> Callable[[str], list[str]]:
+    """What a shell offers for an option with these choices."""
+    return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
+
 
 SOURCE = Annotated[
     str,
@@ -39,7 +47,15 @@ SQL = Annotated[
     ),
 ]
 DATABASE = Annotated[str | None, typer.Option(metavar="FILE", help="A DuckDB database for --sql.")]
-FORMAT = Annotated[str | None, typer.Option("--format", metavar="|".join(FORMATS), help="If the suffix does not tell.")]
+FORMAT = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="|".join(FORMATS),
+        help="If the suffix does not tell.",
+        autocompletion=completing(FORMATS),
+    ),
+]
 DELIMITER = Annotated[str | None, typer.Option(help="Between fields of CSV; a comma if not given.")]
 DECIMAL = Annotated[str, typer.Option(metavar=".|,", help="The decimal point of numbers in CSV.")]
 NO_HEADER = Annotated[bool, typer.Option("--no-header", help="CSV without names: columns are 0, 1, ...")]
@@ -48,7 +64,49 @@ MISSING = Annotated[
     typer.Option(
         metavar="|".join(POLICIES),
         help="Missing values: stop there, leave the row out, or fill in the mean of the first rows.",
+        autocompletion=completing(POLICIES),
     ),
+]
+TIME = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="When each row was: seconds, or dates and times. --half-life and --window are durations then.",
+    ),
+]
+HALF_LIFE = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ROWS|DURATION",
+        help="Rows count half as much at this age: a number of rows, or 30m, 12h, 7d with --time-column.",
+    ),
+]
+WINDOW = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ROWS|DURATION",
+        help="Only the last rows count, and up to a tenth more: a number of rows, or 30m, 12h, 7d with --time-column.",
+    ),
+]
+EXACT_WINDOW = Annotated[bool, typer.Option("--exact-window", help="Keep the rows of the window, and no others.")]
+LATE_ROWS = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(LATE_POLICIES), help="A time before that of an earlier row: stop there, or leave the row out."
+    ),
+]
+DRIFTS = ("auto", "full", "none")
+DRIFT = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(DRIFTS),
+        help="auto, the default: follow recent rows once they predict better. full: choose columns from recent rows as "
+        "well. none: all rows count equally.",
+        autocompletion=completing(DRIFTS),
+    ),
+]
+HORIZON = Annotated[
+    int | None, typer.Option(min=1, metavar="ROWS", help="How far ahead predictions matter to --drift.")
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
@@ -73,6 +131,8 @@ RESUME = Annotated[bool, typer.Option("--resume", help="Continue where the file 
 OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Start over even if the file exists.")]
 
 
+# Seconds in a unit of a duration.
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 # Options that may be others when a run is resumed: they change how it goes, not what comes out.
 OF_THE_RUN = {"source", "model", "output", "checkpoint_every", "keep", "resume", "overwrite", "json", "quiet"}
 OF_THE_RUN |= {"format", "delimiter", "no_header", "decimal", "follow", "database"}
@@ -81,9 +141,49 @@ OF_THE_RUN |= {"format", "delimiter", "no_header", "decimal", "follow", "databas
 def settings(context: typer.Context) -> dict[str, Any]:
     """The options that a run must keep to; several values as a list."""
     check_choice("--missing", context.params["missing"], POLICIES)
+    check_choice("--late-rows", context.params["late_rows"], LATE_POLICIES)
     kept = {name: value for name, value in context.params.items() if name not in OF_THE_RUN}
     several = {name: list(kept[name] or ()) for name in ("features", "drop", "categories")}
     return kept | several | {"weight": kept["weight"] or None}
+
+
+def memory(settings: dict[str, Any]) -> dict[str, Any]:
+    """How rows are to be forgotten, as parameters of an estimator or a summary; empty if they are not."""
+    timed = settings["time_column"] is not None
+    found = {
+        name: duration(f"--{name.replace('_', '-')}", settings[name], timed)
+        for name in ("half_life", "window")
+        if settings.get(name) is not None
+    }
+    if len(found) > 1:
+        raise OptionsError("--half-life lets rows fade and --window lets them leave; give one of them.")
+    if timed and not found:
+        raise OptionsError(
+            "--time-column goes with --half-life or --window; leave the column out with --drop otherwise."
+        )
+    if settings.get("exact_window"):
+        if "window" not in found:
+            raise OptionsError("--exact-window goes with --window.")
+        found["exact_window"] = True
+    return found
+
+
+def duration(option: str, text: str, timed: bool) -> float | timedelta:
+    """A number of rows, or of seconds if there are times, or a duration such as 12h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", text)
+    number = float(found[1]) if found else 0.0
+    if found is None or not 0.0 < number <= 1e15:
+        raise OptionsError(
+            f"{option} {text}: use a positive number of rows, or a duration such as 90s, 30m, 12h or 7d."
+        )
+    if found[2] and not timed:
+        raise OptionsError(f"{option} {text} is a duration; say which column has the times with --time-column.")
+    if not found[2]:
+        return number
+    try:
+        return timedelta(seconds=number * UNITS[found[2]])
+    except OverflowError:
+        raise OptionsError(f"{option} {text} is too long; use a shorter duration.") from None
 
 
 def check_choice(option: str, value: str | None, choices: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a run came to, as tables or as JSON."""
+"""The result of a run, as tables or as JSON."""
 
 import json
 import math
@@ -43,7 +43,8 @@ def told(ingest: Ingest, path: Path | None) -> list[str]:
     """The same in sentences; what is zero is not told."""
     lines = [f"{ingest.place.n_rows:,} rows read" + (f", {ingest.n_used:,} used" if ingest.n_skipped else "") + "."]
     if ingest.n_skipped:
-        lines.append(f"{ingest.n_skipped:,} rows left out: a value was missing.")
+        late = ", or they came late" if ingest.columns.time is not None else ""
+        lines.append(f"{ingest.n_skipped:,} rows left out: a value was missing{late}.")
     if ingest.n_filled:
         lines.append(f"{ingest.n_filled:,} missing values replaced by the mean of their column.")
     if ingest.n_unknown:

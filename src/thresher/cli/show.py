@@ -18,8 +18,8 @@ Example: [bold]thresher show price.thresher --html price.html --plot price.png[/
 
 def command(
     model: Annotated[Path, typer.Argument(help="A file that fit wrote, or model.save.", show_default=False)],
-    html: Annotated[Path | None, typer.Option(help="Write a page with everything in it.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the coefficients as rows came in (.png, .svg, .pdf).")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page that explains the model.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the effects with their intervals (.png, .svg, .pdf).")] = None,
     json: options.JSON = False,
 ) -> None:
     """Show."""
@@ -43,7 +43,8 @@ def command(
     if html is not None:
         from thresher.plotting.model_page import model_page
 
-        html.write_text(model_page(learner, model.name, {"Target": str(ingest.columns.target)} if ingest else {}))
+        target = str(ingest.columns.target) if ingest else "y"
+        html.write_text(model_page(learner, model.name, target, {"File": model.name}), encoding="utf-8")
     if plot is not None:
         _draw(learner, plot)
     summary = learner.summary()
@@ -61,6 +62,6 @@ def _draw(learner: Any, path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from thresher.plotting.displays import CoefficientsDisplay
+    from thresher.plotting import IntervalsDisplay
 
-    CoefficientsDisplay.from_estimator(learner).figure_.savefig(path, dpi=150)
+    IntervalsDisplay.from_estimator(learner).figure_.savefig(path, dpi=150)

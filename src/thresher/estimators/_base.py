@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from operator import attrgetter, is_
 from typing import Any, ClassVar, Self, cast
@@ -105,16 +106,24 @@ class Estimator(Saving, BaseEstimator):  # type: ignore[misc]
             refuse_masked(X=X, y=y)
             if isinstance(X, list | tuple | np.ndarray) and np.asarray(X).dtype.kind in "US":
                 raise ValueError("X holds strings; pass numbers.")
-            rows, responses = validate_data(
-                self,
-                X,
-                y,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                y_numeric=True,
-                multi_output=multi_output,
-            )
+            try:
+                rows, responses = validate_data(
+                    self,
+                    X,
+                    y,
+                    reset=reset,
+                    accept_sparse="csr",
+                    dtype=[np.float64, np.float32],
+                    y_numeric=True,
+                    multi_output=multi_output,
+                )
+            except ValueError as error:
+                if "could not convert string to float" not in str(error):
+                    raise
+                raise ValueError(
+                    f"X or y holds text: {error}. Encode such columns, with OneHotEncoder for example, or make them "
+                    "categories and name the response: fit(frame, y='price')."
+                ) from error
         responses = np.ascontiguousarray(responses, np.float64)
         weights = check_weights(sample_weight, rows.shape[0])
         if not plain or weights is not None:
@@ -139,8 +148,12 @@ class Streaming(Estimator, ABC):
             self._check_parameters()
             check_summary(summary, self._summary_type)
             self._take_summary(summary)
-            self._start(summary.copy())
+            self._start(self._own(summary))
             return self._settle()
+
+    def _own(self, summary: Any) -> Any:
+        """A copy to go on from. Rows that count less, or leave, are taken for as many as are effective now."""
+        return summary.plain() if summary.forgets else summary.copy()
 
     @property
     def n_samples_seen_(self) -> int:
@@ -148,7 +161,7 @@ class Streaming(Estimator, ABC):
         check_is_fitted(self, "summary_")
         return int(self.summary_.n_samples)
 
-    def _partial_fit(self, *samples: Any) -> Self:
+    def _partial_fit(self, *samples: Any, times: Any = None) -> Self:
         with lock_of(self):
             with self._unchanged_by_failure():
                 self._check_parameters()
@@ -157,21 +170,29 @@ class Streaming(Estimator, ABC):
                 if first:
                     self._start(self._new_summary(checked))
                 self._adopt_parameters()
+                checked = self._timed(checked, times)
                 plan = self._plan(len(checked))
             self._absorb(checked, plan)
             if checked.weights is not None:
                 self._warn_of_weights(checked.weights, FEWEST_TO_WARN)
         return self
 
+    def _timed(self, samples: Any, times: Any) -> Any:
+        """The samples with their times in seconds, if they have any, which the summary must know what to do with."""
+        if times is None and not self.summary_.forgets:
+            return samples
+        seconds = self.summary_.check_times(times, len(samples))
+        return samples if seconds is None else replace(samples, times=seconds)
+
     @locked
-    def _fit(self, *samples: Any) -> Self:
+    def _fit(self, *samples: Any, times: Any = None) -> Self:
         with self._unchanged_by_failure():
             self._check_parameters()
             checked = self._check(*samples, reset=True)
             if checked.weights is not None and not checked.weights.any():
                 raise ValueError("All sample weights are zero; at least one must be positive.")
             self.__dict__.pop("_warned_of_weights", None)
-            self._start(self._summarised(checked))
+            self._start(self._summarised(checked if times is None else replace(checked, times=times)))
             if checked.weights is not None:
                 self._warn_of_weights(checked.weights, 2)
             return self._settle(checked)
@@ -183,6 +204,8 @@ class Streaming(Estimator, ABC):
         """
         n, total = self.summary_.n_samples, self.summary_.weight
         if n < n_least or total >= n / 2 or hasattr(self, "_warned_of_weights") or not (weights % 1.0).any():
+            return
+        if self.summary_.forgets:  # for another reason
             return
         self._warned_of_weights = True
         warn_caller(
@@ -260,7 +283,11 @@ class StreamingRows(Streaming):
         return self._fit(X, y, sample_weight)
 
     def _summarised(self, samples: Rows) -> Any:
-        return self._new_summary(samples).absorb_checked(samples.X, samples.y, samples.weights)
+        summary = self._new_summary(samples)
+        if samples.times is None and not summary.forgets:
+            return summary.absorb_checked(samples.X, samples.y, samples.weights)
+        times = summary.check_times(samples.times, len(samples))
+        return summary.absorb_checked(samples.X, samples.y, samples.weights, times)
 
     def _take_summary(self, summary: Any) -> None:
         self._forget_features(summary.n_features)

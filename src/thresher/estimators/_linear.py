@@ -5,25 +5,27 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher._utils.arrays import Floats, Integers
+from thresher._utils.arrays import ArrayLike, Floats, Integers
 from thresher._utils.checks import SMALLEST, check_features, check_positive_integer, check_summary, refuse_masked
 from thresher._utils.locks import locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import FEWEST_TO_WARN, StreamingRows
 from thresher.estimators._candidates import Candidates
+from thresher.estimators._exporting import LinearExport
 from thresher.estimators._tables import TableRows
 from thresher.io.schema import Anything, Count, Flag, Is, Labels, Maybe, Tuple, part
+from thresher.online.error_history import ErrorHistory
 from thresher.online.prequential import Prequential
 from thresher.online.samples import Rows
 from thresher.selection.criteria import Criterion
 from thresher.selection.ebic import Ebic
-from thresher.selection.history import Record, stability
+from thresher.selection.history import History, stability
 from thresher.selection.subset_family import SubsetFamily
 from thresher.solvers.posterior import Posterior, posterior
 from thresher.sparsity.groups import Groups
@@ -36,7 +38,7 @@ if TYPE_CHECKING:  # what few models are asked for is imported when they are
     from thresher.inference.model_summary import ModelSummary
 
 
-class SparseLinear(SelectorMixin, RegressorMixin):  # type: ignore[misc]
+class SparseLinear(LinearExport, SelectorMixin, RegressorMixin):  # type: ignore[misc]
     """A linear model with coefficients `coef_`, many of them zero, and an `intercept_`."""
 
     # Instances set these, or compute them when they are read.
@@ -123,7 +125,7 @@ class SummaryLinear(SparseLinear, TableRows):
 
     @property
     @abstractmethod
-    def selection_history_(self) -> list[Record]:
+    def selection_history_(self) -> History:
         """What was chosen when, while rows came in."""
 
     @property
@@ -142,6 +144,13 @@ class SummaryLinear(SparseLinear, TableRows):
         """Share of the variance explained on rows predicted before they were learned; None before there are any."""
         check_is_fitted(self, "summary_")
         return self._scored.r2
+
+    @property
+    @locked
+    def prequential_history_(self) -> ErrorHistory:
+        """Errors on rows predicted before they were learned, by parts of the stream. Empty after ``fit``."""
+        check_is_fitted(self, "summary_")
+        return self._scored.history(self.summary_.n_samples)
 
     @property
     def _sparse_coef(self) -> Floats:
@@ -199,6 +208,7 @@ class SummaryLinear(SparseLinear, TableRows):
         Returns
         -------
         Candidates
+            Prints as a table; ``to_frame()`` for a data frame.
         """
         check_is_fitted(self, "summary_")
         check_summary(self.summary_, Gram)
@@ -213,6 +223,7 @@ class SummaryLinear(SparseLinear, TableRows):
             intercept=np.array([fit.intercept for fit in fits]),
             loss=path.loss,
             criterion=criterion.criterion(path),
+            names=None if (names := self._names_of(np.arange(self.n_features_in_))) is None else tuple(names),
         )
 
     @locked
@@ -234,7 +245,8 @@ class SummaryLinear(SparseLinear, TableRows):
         from thresher.inference.diagnostics import diagnose
 
         coef, n = self._sparse_coef, self.n_samples_seen_
-        recent = [record for record in self.selection_history_ if 2 * record.n_samples >= n]
+        since = n - self.summary_.horizon if self.summary_.forgets else n / 2
+        recent = [record for record in self.selection_history_ if record.n_samples >= since]
         names = getattr(self, "feature_names_in_", None)
         return diagnose(
             self.summary_,
@@ -273,12 +285,12 @@ class SummaryLinear(SparseLinear, TableRows):
 
         check_is_fitted(self, "summary_")
         coef, summary, centred = self._sparse_coef, self.summary_, self._family.centred
-        intervals = noise = inclusion = None
+        intervals = noise = sampled = None
         try:
             noise = math.sqrt(self.noise_variance())
             if self._family.groups is None:
                 intervals = self.confidence_intervals(level, "posterior")
-                inclusion = self._sample_against_references().inclusion_probabilities
+                sampled = self._sample_against_references()
             else:
                 intervals = self.confidence_intervals(level)
         except ValueError:  # too few rows to tell, which the table says
@@ -300,8 +312,9 @@ class SummaryLinear(SparseLinear, TableRows):
             noise=noise,
             level=level,
             intervals="none" if intervals is None else intervals.method,
-            terms=terms_of(summary, coef, self._sparse_intercept, centred, intervals, names, inclusion),
+            terms=terms_of(summary, coef, self._sparse_intercept, centred, intervals, names, sampled),
             findings=self.diagnose().findings,
+            n_effective=summary.weight if summary.forgets else None,
         )
 
     @locked
@@ -323,7 +336,7 @@ class SummaryLinear(SparseLinear, TableRows):
         from thresher.inference.categories import find_categories, reference_levels
 
         summary, centred = self.summary_, self._family.centred
-        references = reference_levels(summary, find_categories(summary), centred, self.support_)
+        references = reference_levels(summary, find_categories(summary), centred, np.flatnonzero(self._sparse_coef))
         if not len(references):
             return self._sample()
         others = np.setdiff1d(np.arange(summary.n_features), references)
@@ -394,6 +407,8 @@ class SummaryLinear(SparseLinear, TableRows):
             else:
                 found = debiased_intervals(self.summary_, coef, index, level, centred, names=names)
             return found.widened(widening(self.summary_, self._scored.residual_moments, centred, index))
+        if self.summary_.forgets:
+            raise ValueError("method='split' needs rows that count equally, and this model forgets; use 'debiased'.")
         at = self.n_samples_seen_ // 2 if split_at is None else check_positive_integer(split_at, "split_at")
         frozen = [record for record in self.selection_history_ if record.n_samples <= at and record.part is not None]
         if not frozen:
@@ -482,7 +497,10 @@ class SummaryLinear(SparseLinear, TableRows):
                         raise ValueError("groups has a label for each column; with groups, no column may come later.")
                     self._widen(d)
                 self._adopt_parameters()
+                rows = self._timed(rows, rows.times)
                 self._plan(len(rows))  # raises before columns are appended
+        else:
+            rows = self._timed(rows, rows.times)
         self._absorb(rows, self._plan(len(rows)))
         if rows.weights is not None:
             self._warn_of_weights(rows.weights, FEWEST_TO_WARN)

@@ -5,13 +5,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from thresher._utils.arrays import Floats
+from thresher._utils.arrays import ArrayLike, Floats
 from thresher._utils.locks import locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import Streaming, StreamingRows
@@ -19,7 +18,7 @@ from thresher.io.schema import Count, Flag, Is, Maybe, Number, part
 from thresher.online.samples import Samples
 from thresher.online.step_size import StepCount, StepSize, step_table
 from thresher.selection.criteria import Selection
-from thresher.selection.history import Record
+from thresher.selection.history import History
 from thresher.selection.selecting import SelectingRounds
 
 
@@ -41,6 +40,7 @@ class OnlineEstimator(Streaming):
     }
     _schema = part(
         lambda model: model._rounds.summary is model.summary_,
+        lambda model: not model.summary_.forgets,  # compiled rounds count all rows equally
         lambda model: model.n_rounds_ == model._rounds.inner.n_rounds and model.n_iter_ <= model.n_rounds_,
         lambda model: getattr(model, "selection_", None) is model._rounds.selection,
         _rounds=Is(SelectingRounds),
@@ -76,10 +76,10 @@ class OnlineEstimator(Streaming):
         return self
 
     @property
-    def selection_history_(self) -> list[Record]:
+    def selection_history_(self) -> History:
         """What was chosen when, while rows came in."""
         check_is_fitted(self, "summary_")
-        return list(self._rounds.history)
+        return History(self._rounds.history, getattr(self, "feature_names_in_", None))
 
     # -- what a subclass provides ------------------------------------------------------------------------
 

@@ -16,7 +16,9 @@ from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import StreamingRows
 from thresher.online.samples import Rows
 from thresher.selection.criteria import Chooser
+from thresher.summaries._tables import are_names, column_name, refuse_names
 
+Names = str | Sequence[str]
 # Frames that scikit-learn knows. It wants their columns to be those of the fit, and says so otherwise.
 FRAMES = ("pandas", "polars")
 
@@ -26,7 +28,9 @@ class TableRows(StreamingRows):
 
     n_features_in_: int
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, features: Sequence[str] | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, features: Sequence[str] | None = None, times: Any = None
+    ) -> Self:
         """Learn from more rows.
 
         Parameters
@@ -42,19 +46,22 @@ class TableRows(StreamingRows):
             Columns of an Arrow table: numbers, categories, or single levels such as ``"colour=red"``. By default those
             of the last call; in the first one, all other columns of numbers, and all levels of columns with an Arrow
             dictionary.
+        times : array-like of shape (n,), or str, optional
+            When each row was, for models that forget by the clock: numbers of seconds, or dates and times. They must
+            not go back. The name of the column if X is an Arrow table.
 
         Returns
         -------
         self
         """
-        if not isinstance(y, str):
-            self._refuse_names(sample_weight, features)
-            return self._partial_fit(X, y, sample_weight)
-        return self._learn_table(X, y, sample_weight, features)
+        if not are_names(y):
+            refuse_names(sample_weight, features, times)
+            return self._partial_fit(X, y, sample_weight, times=times)
+        return self._learn_table(X, y, sample_weight, features, times)
 
     @locked
-    def _learn_table(self, X: Any, y: str, sample_weight: Any, features: Sequence[str] | None) -> Self:
-        table = self._table(X, y, sample_weight, features)
+    def _learn_table(self, X: Any, y: Names, sample_weight: Any, features: Sequence[str] | None, times: Any) -> Self:
+        table = self._table(X, y, sample_weight, features, times)
         first, others = self._blocks(table)
         second = next(others, None)
         if second is None:  # one block is learned as a whole or not at all
@@ -70,24 +77,28 @@ class TableRows(StreamingRows):
             raise
         return self
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, features: Sequence[str] | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, features: Sequence[str] | None = None, times: Any = None
+    ) -> Self:
         """Forget everything, then learn from these rows, all at once.
 
         Parameters and return value are those of ``partial_fit``.
         """
-        if not isinstance(y, str):
-            self._refuse_names(sample_weight, features)
-            return self._fit(X, y, sample_weight)
+        if not are_names(y):
+            refuse_names(sample_weight, features, times)
+            return self._fit(X, y, sample_weight, times=times)
         with lock_of(self), self._unchanged_by_failure():
             self._check_parameters()
-            table = Table(X, y, _weight_name(sample_weight), features, self._storage(), features is not None)
+            names = column_name(sample_weight, "sample_weight"), column_name(times, "times")
+            table = Table(X, y, names[0], features, self._storage(), features is not None, names[1])
             first, others = self._blocks(table)
+            first = self._with_responses(first, reset=True)
             self._name_features(table)
             self._start(self._new_summary(first))
             chooser, summary = self._get_chooser(), self._new_summary(first)
             with blas_threads_for(len(table.names)):
-                for rows in chain((first,), others):
-                    summary.absorb_checked(rows.X, rows.y, rows.weights)
+                for rows in chain((first,), (self._with_responses(rows, reset=False) for rows in others)):
+                    summary.absorb_checked(rows.X, rows.y, rows.weights, summary.check_times(rows.times, len(rows)))
                     if chooser is not None and chooser.needs_rows:
                         chooser.absorb(summary, rows)
             if summary.weight == 0.0:
@@ -117,20 +128,25 @@ class TableRows(StreamingRows):
     def _storage(self) -> np.dtype[Any]:
         """How co-moments of a new summary are stored."""
 
+    def _with_responses(self, rows: Rows, reset: bool) -> Rows:
+        """Rows of a table with responses as the summary wants them. Sets (`reset`) or checks what is known of them."""
+        if rows.y.ndim != 1:
+            raise ValueError(
+                f"y names {rows.y.shape[1]} columns; {type(self).__name__} has one response: give the name itself, or "
+                "use a ReducedRankRegressor."
+            )
+        return rows
+
     # -- tables ------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _refuse_names(sample_weight: Any, features: Any) -> None:
-        if features is not None or isinstance(sample_weight, str):
-            raise ValueError("Names of columns go with an Arrow table X and y as the name of a column.")
-
-    def _table(self, X: Any, y: str, sample_weight: Any, features: Sequence[str] | None) -> Table:
+    def _table(self, X: Any, y: Names, sample_weight: Any, features: Sequence[str] | None, times: Any) -> Table:
         """The table with the columns that the model knows, if it knows any."""
         fitted = hasattr(self, "summary_")
         names = getattr(self, "feature_names_in_", None) if fitted else None
         asked = features if features is not None or names is None else [str(name) for name in names]
         storage = self.summary_.dtype if fitted else self._storage()
-        table = Table(X, y, _weight_name(sample_weight), asked, storage, lenient=features is not None)
+        weight, time = column_name(sample_weight, "sample_weight"), column_name(times, "times")
+        table = Table(X, y, weight, asked, storage, features is not None, time)
         if names is not None and table.names != list(names):
             raise ValueError(
                 f"The features {_difference(table.names, list(names))} differ from those of the model; they must stay."
@@ -142,17 +158,18 @@ class TableRows(StreamingRows):
     @staticmethod
     def _blocks(table: Table) -> tuple[Rows, Iterator[Rows]]:
         """The first block, and the others."""
-        blocks = (Rows(block.X, block.y, block.weights) for block in table if block.y is not None)
+        blocks = (Rows(block.X, block.y, block.weights, block.times) for block in table if block.y is not None)
         return next(blocks), blocks
 
     def _learn_block(self, rows: Rows, table: Table) -> None:
         first = not hasattr(self, "summary_")
         named = first or hasattr(self, "feature_names_in_")
-        with self._unchanged_by_failure():
+        with self._unchanged_by_failure(Exception):
             self._check_parameters()
+            rows = self._with_responses(rows, reset=first)
             if first:
                 self._name_features(table)
-        self._learn(rows, np.array(table.names, object) if named else None)
+            self._learn(rows, np.array(table.names, object) if named else None)
 
     def _name_features(self, table: Table) -> None:
         self.n_features_in_ = len(table.names)
@@ -178,12 +195,6 @@ class TableRows(StreamingRows):
                 f"{table.n_unknown} values have levels that the model does not know; all their columns are zero.",
                 UserWarning,
             )
-
-
-def _weight_name(sample_weight: Any) -> str | None:
-    if sample_weight is not None and not isinstance(sample_weight, str):
-        raise ValueError("With y as the name of a column, sample_weight must be the name of a column, too.")
-    return sample_weight
 
 
 def _difference(given: list[str], known: list[str]) -> str:

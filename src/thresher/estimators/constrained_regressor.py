@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods
 
+from thresher._utils.arrays import ArrayLike
 from thresher._utils.memory import require_bytes
 from thresher.estimators._matrix_rows import MatrixRows
 from thresher.estimators._online import OnlineRows
@@ -131,7 +131,7 @@ class ConstrainedRegressor(MatrixRows, OnlineRows):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,) or (d1, d2)
+    coef_ : ndarray of shape (n_features,) or (d1, d2)
         Coefficients.
     intercept_ : float
         Intercept; 0.0 if ``fit_intercept=False``.
@@ -227,11 +227,11 @@ class ConstrainedRegressor(MatrixRows, OnlineRows):
 
     # -- fitting ---------------------------------------------------------------------------------------
 
-    def _partial_fit(self, *samples: Any) -> Self:
+    def _partial_fit(self, *samples: Any, times: Any = None) -> Self:
         if hasattr(self, "summary_"):
-            return super()._partial_fit(*samples)
+            return super()._partial_fit(*samples, times=times)
         with self._unchanged_by_failure(Exception):  # an interrupt leaves what was learned before it
-            return super()._partial_fit(*samples)
+            return super()._partial_fit(*samples, times=times)
 
     def finish(self) -> Self:
         """Close the current round: run one now if anything was absorbed since the last."""

@@ -3,9 +3,9 @@
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from thresher._utils.arrays import ArrayLike
 from thresher._utils.memory import require_bytes
 from thresher.estimators._matrix_rows import LowRankRows
 from thresher.estimators._online import OnlineRows
@@ -76,7 +76,7 @@ class LowRankRegressor(LowRankRows, RankedRounds, OnlineRows):
         The r in use: the one chosen, or `rank`.
     selection_ : Selection
         The last choice of r and its criterion for every r, with ``rank="auto"``.
-    selection_history_ : list of Record
+    selection_history_ : History
         Samples and r whenever there were a quarter more samples.
     step_size_ : float
         The last step taken.

@@ -1,21 +1,21 @@
 """Streaming completion of a partly observed matrix."""
 
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from thresher._utils.arrays import Floats
+from thresher._utils.arrays import ArrayLike, Floats
+from thresher._utils.entry_table import EntryColumns, entry_blocks, refuse_names
 from thresher._utils.locks import locked
-from thresher._utils.memory import require_bytes
 from thresher._utils.warnings import warn_caller
+from thresher.estimators._entry_tables import SIDES, EntryTables, check_count
 from thresher.estimators._ids import IdMap, are_ids, as_ids
-from thresher.estimators._ranked import RankedRounds
 from thresher.estimators._validation import checked_shape
 from thresher.io.schema import Count, Dict, Flag, Is, Of, Schema, Text, Tuple
 from thresher.online.samples import Observations, Samples
@@ -24,8 +24,6 @@ from thresher.selection.completion_ranks import CompletionRanks
 from thresher.selection.criteria import Criterion, Method
 from thresher.selection.selecting import SelectingRounds
 from thresher.summaries.entries import Entries, Indices, check_entries, check_indices
-
-SIDES = ("rows", "cols")
 
 
 class Shown(NamedTuple):
@@ -40,7 +38,7 @@ class Shown(NamedTuple):
     seen: dict[str, NDArray[np.bool_]]
 
 
-class MatrixCompleter(RankedRounds):
+class MatrixCompleter(EntryTables):
     r"""The unobserved entries of a matrix of low rank, kept current while observations stream in.
 
     After every block of observations :math:`(i_t, j_t, v_t)` it takes a few projected gradient steps towards
@@ -102,7 +100,7 @@ class MatrixCompleter(RankedRounds):
         The r in use: the one chosen, or `rank`.
     selection_ : Selection
         The last choice of r and its criterion for every r, with ``rank="auto"``.
-    selection_history_ : list of Record
+    selection_history_ : History
         Observations and r whenever there were a quarter more observations.
     step_size_ : float
         The last step taken.
@@ -149,9 +147,9 @@ class MatrixCompleter(RankedRounds):
         _solved=Tuple(Count(1) | None, Of(Method) | None, Flag(), Flag()),
         rank_=Count(1),
     )
-    _transient: ClassVar[tuple[str, ...]] = (*RankedRounds._transient, "_shown")
+    _transient: ClassVar[tuple[str, ...]] = (*EntryTables._transient, "_shown")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RankedRounds._parameter_constraints,
+        **EntryTables._parameter_constraints,
         "shape": [tuple, list, None],
         "offsets": ["boolean"],
         "shrink": ["boolean"],
@@ -192,30 +190,6 @@ class MatrixCompleter(RankedRounds):
 
     # -- fitting ---------------------------------------------------------------------------------------
 
-    def partial_fit(self, rows: Any, cols: Any, values: Any, sample_weight: Any = None) -> Self:
-        """Absorb observations, with a round after every `round_size` of them.
-
-        Parameters
-        ----------
-        rows, cols : array-like of int or str, shape (n,)
-            Where the values were observed: indices from zero, or ids.
-        values : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-            Non-negative.
-
-        Returns
-        -------
-        self
-        """
-        return self._partial_fit(rows, cols, values, sample_weight)
-
-    def fit(self, rows: Any, cols: Any, values: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, absorb all observations, then run rounds on their summary until it settles.
-
-        Parameters and return value are those of ``partial_fit``.
-        """
-        return self._fit(rows, cols, values, sample_weight)
-
     def _new_summary(self, observed: Observations) -> Entries:
         return Entries(checked_shape(self.shape) or (1, 1))
 
@@ -255,14 +229,12 @@ class MatrixCompleter(RankedRounds):
             else:
                 places.append(given)
         asked = checked_shape(self.shape)
-        for side, d in zip(SIDES, asked or (0, 0), strict=True):
-            if asked and side in ids and len(ids[side]) + len(fresh[side]) > d:
-                raise ValueError(f"There are more than {d} different {side}; set a larger shape, or none.")
+        for side, d in zip(SIDES, asked or (None, None), strict=True):
+            if side in ids:
+                check_count(len(ids[side]) + len(fresh[side]), side, d)
         observed = Observations(*check_entries(places[0], places[1], values, sample_weight, asked))
         if asked is None:
-            d1, d2 = (1, 1) if reset else self.summary_.shape
-            d1, d2 = max(d1, int(observed.rows.max()) + 1), max(d2, int(observed.cols.max()) + 1)
-            require_bytes(56 * d1 * d2, f"A matrix of {d1:,} x {d2:,} entries", "Number rows and columns from zero.")
+            self._reach(observed.rows, observed.cols, (1, 1) if reset else self.summary_.shape)
         self._ids, self._fresh = ids, fresh
         return observed
 
@@ -368,7 +340,7 @@ class MatrixCompleter(RankedRounds):
             raise AttributeError(f"{side} are indices here, not ids.")
         return self._ids[side].ids
 
-    def predict(self, rows: Any, cols: Any) -> Floats:
+    def predict(self, rows: Any, cols: Any, data: Any = None) -> Floats:
         """Predicted values of entries.
 
         Rows and columns of which nothing was observed are an error; with `offsets`, a warning: the prediction is then
@@ -376,14 +348,23 @@ class MatrixCompleter(RankedRounds):
 
         Parameters
         ----------
-        rows, cols : array-like of int or str, shape (n,)
-            Indices, or ids if ids were learned.
+        rows, cols : array-like of int or str, shape (n,), or str
+            Indices, or ids if ids were learned; with `data`, the names of their columns.
+        data : Arrow table, optional
+            Any object with ``__arrow_c_stream__``.
 
         Returns
         -------
         ndarray of shape (n,)
         """
         shown = self._show()
+        if data is not None:
+            blocks = entry_blocks(data, EntryColumns(rows, cols))
+            return np.concatenate([self._predicted(shown, block.rows, block.cols) for block in blocks])
+        refuse_names(rows, cols)
+        return self._predicted(shown, rows, cols)
+
+    def _predicted(self, shown: Shown, rows: Any, cols: Any) -> Floats:
         places = [self._find(given, side, shown.seen[side]) for side, given in zip(SIDES, (rows, cols), strict=True)]
         if len(places[0]) != len(places[1]):
             raise ValueError(f"rows has {len(places[0])} entries and cols has {len(places[1])}.")

@@ -4,10 +4,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
+from thresher._utils.arrays import ArrayLike
 from thresher.estimators._linear import SummaryLinear
 from thresher.estimators._online import OnlineRows
 from thresher.io.schema import Anything, Array, Count, Flag, Is, Number, Schema, Text, described
@@ -108,7 +108,7 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (n_features,)
         Coefficients; zero outside the support.
     intercept_ : float
         Intercept; 0.0 if ``fit_intercept=False``.
@@ -118,7 +118,7 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         The s in use.
     selection_ : Selection
         The last choice of s and its cross-validated error for every s, with ``sparsity="auto"``.
-    selection_history_ : list of Record
+    selection_history_ : History
         Rows, s, support and coefficients whenever there were a twentieth more rows.
     selected_groups_ : ndarray
         Labels of the groups that are kept, if there are `groups`.

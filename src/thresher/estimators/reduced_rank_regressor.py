@@ -1,7 +1,9 @@
 """Regression of many responses at once, as a scikit-learn estimator."""
 
 import sys
+from collections.abc import Iterable, Sequence
 from copy import copy
+from datetime import timedelta
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,9 +15,12 @@ from thresher._utils.arrays import Floats
 from thresher._utils.checks import refuse_masked
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.locks import locked
-from thresher.estimators._base import StreamingRows
+from thresher.estimators._base import FEWEST_TO_WARN
 from thresher.estimators._candidates import Candidates
+from thresher.estimators._exporting import LinearExport
+from thresher.estimators._forgetting import Forgetting
 from thresher.estimators._ranked import Ranked
+from thresher.estimators._tables import TableRows
 from thresher.io.schema import Count, Either, Flag, Is, Labels, Maybe, Nothing, Of, Schema, described
 from thresher.online.samples import Rows, Samples
 from thresher.selection.criteria import Chooser, Criterion, Method, Selection
@@ -52,7 +57,14 @@ class _Estimate(NamedTuple):
     intercept: Floats
 
 
-class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRows):  # type: ignore[misc]
+class ReducedRankRegressor(
+    LinearExport,
+    Forgetting,
+    MultiOutputMixin,  # type: ignore[misc]
+    RegressorMixin,  # type: ignore[misc]
+    Ranked,
+    TableRows,
+):
     r"""Linear regression of q responses on p features through few directions, from rows that stream in.
 
     It solves
@@ -76,6 +88,14 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
         more; or by cross-validation on all rows, which keeps a summary for each fold.
     fit_intercept : bool, default=True
         Whether the model has intercepts.
+    half_life : float or timedelta, optional
+        Rows of age u count 2^(-u / half_life). A number counts rows, or seconds if ``partial_fit`` and ``fit`` are
+        given ``times``; a timedelta needs them.
+    window : int, float or timedelta, optional
+        Only the last so many rows count, or those of the last so many seconds if there are ``times``, and up to a tenth
+        more. Not together with `half_life`. Memory is 112 (p + q)^2 bytes.
+    exact_window : bool, default=False
+        Let each row leave on its own. The rows in the window are kept, 8 (p + q + 3) bytes for each.
 
     Attributes
     ----------
@@ -147,12 +167,17 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
         lambda model: model._chooser is None or model._chooser.fits(model.summary_),
         n_features_in_=Count(1),
         feature_names_in_=Maybe(Labels("n_features_in_")),
+        _columns_by_name=Maybe(Flag()),
         summary_=Is(MultiResponse, shared=True),
         _one_response=Flag(),
         _solved=Is(_Problem),
         _chooser=Either(Is(CrossValidationChooser), Of(Criterion), Nothing()),
     )
-    _parameter_constraints: ClassVar[dict[str, Any]] = {**Ranked._parameter_constraints, "fit_intercept": ["boolean"]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Ranked._parameter_constraints,
+        "fit_intercept": ["boolean"],
+        **Forgetting._forgetting_constraints,
+    }
     _summary_type = MultiResponse
     summary_: MultiResponse
     _one_response: bool
@@ -163,11 +188,21 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
     _transient: ClassVar[tuple[str, ...]] = (*Ranked._transient, "_estimated")
 
     def __init__(
-        self, rank: int | str = "auto", *, selection: str | Method = "noise_edge", fit_intercept: bool = True
+        self,
+        rank: int | str = "auto",
+        *,
+        selection: str | Method = "noise_edge",
+        fit_intercept: bool = True,
+        half_life: float | timedelta | None = None,
+        window: float | timedelta | None = None,
+        exact_window: bool = False,
     ) -> None:
         self.rank = rank
         self.selection = selection
         self.fit_intercept = fit_intercept
+        self.half_life = half_life
+        self.window = window
+        self.exact_window = exact_window
 
     # -- fitting ---------------------------------------------------------------------------------------
 
@@ -181,8 +216,37 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
             self._estimate()
         return self
 
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, features: Sequence[str] | None = None, times: Any = None
+    ) -> Self:
+        """Learn from more rows.
+
+        Parameters
+        ----------
+        X : array-like, dataframe or sparse matrix of shape (n, p), or Arrow table
+            An Arrow table is any object with ``__arrow_c_stream__``; see ``SparseRegressor.partial_fit``.
+        y : array-like of shape (n, q) or (n,), or list of str, or str
+            Responses; the names of their columns if X is an Arrow table.
+        sample_weight : array-like of shape (n,), or str, optional
+            Non-negative; a weight of two counts a row twice. The name of the column if X is an Arrow table.
+        features : list of str, optional
+            Columns of an Arrow table. By default those of the last call; in the first one, all other columns of
+            numbers, and all levels of columns with an Arrow dictionary.
+        times : array-like of shape (n,), or str, optional
+            When each row was, with `half_life` or `window`: numbers of seconds, or dates and times. They must not go
+            back. The name of the column if X is an Arrow table.
+
+        Returns
+        -------
+        self
+        """
+        return super().partial_fit(X, y, sample_weight, features, times)
+
     def _check(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Rows:
-        rows = self._check_rows(X, y, sample_weight, reset, np.dtype(np.float64), multi_output=True)
+        rows = self._check_rows(X, y, sample_weight, reset, self._storage(), multi_output=True)
+        return self._with_responses(rows, reset)
+
+    def _with_responses(self, rows: Rows, reset: bool) -> Rows:
         responses = rows.y
         if not reset:
             q = self.summary_.n_responses
@@ -190,10 +254,29 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
                 before = "one dimension" if self._one_response else f"{q} responses per row"
                 raise ValueError(f"y has shape {responses.shape}; before it had {before}.")
         self._one_response = responses.ndim == 1
-        return Rows(rows.X, np.ascontiguousarray(responses.reshape(len(responses), -1)), rows.weights)
+        return Rows(rows.X, np.ascontiguousarray(responses.reshape(len(responses), -1)), rows.weights, rows.times)
+
+    def _learn(self, rows: Rows, names: Any = None) -> None:
+        with self._unchanged_by_failure():
+            if not hasattr(self, "summary_"):
+                self._start(self._new_summary(rows))
+            self._adopt_parameters()
+            rows = self._timed(rows, rows.times)
+        self._absorb(rows, None)
+        if rows.weights is not None:
+            self._warn_of_weights(rows.weights, FEWEST_TO_WARN)
+
+    def _storage(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    def _get_chooser(self) -> Chooser | None:
+        return self._chooser
+
+    def _set_chooser(self, chooser: Chooser | None) -> None:
+        self._chooser = chooser
 
     def _new_summary(self, rows: Rows) -> MultiResponse:
-        return MultiResponse(rows.X.shape[1], rows.y.shape[1])
+        return MultiResponse(rows.X.shape[1], rows.y.shape[1], **self._memory())
 
     def _take_summary(self, summary: MultiResponse) -> None:
         self._one_response = False
@@ -208,6 +291,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
 
     def _problem(self) -> _Problem:
         rank, method = self._asked(min(self.summary_.n_features, self.summary_.n_responses))
+        self._check_memory(self.summary_, method)
         return _Problem(rank, method, bool(self.fit_intercept))
 
     def _new_chooser(self) -> Chooser | None:
@@ -238,7 +322,7 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
         chooser = self._chooser
         watched = chooser is not None and chooser.needs_rows
         with InterruptsDeferred(whole=watched):  # otherwise an interrupt falls between blocks
-            self.summary_.absorb_checked(rows.X, rows.y, rows.weights)
+            self.summary_.absorb_checked(rows.X, rows.y, rows.weights, rows.times)
             if chooser is not None and watched:
                 chooser.absorb(self.summary_, rows)
 
@@ -322,16 +406,23 @@ class ReducedRankRegressor(MultiOutputMixin, RegressorMixin, Ranked, StreamingRo
 
         Parameters
         ----------
-        X : array-like, dataframe or sparse matrix of shape (n, p)
+        X : array-like, dataframe or sparse matrix of shape (n, p), or Arrow table
+            Columns of an Arrow table are found by name; others are ignored. A frame of pandas or polars is such a
+            table if the model was fitted to one.
 
         Returns
         -------
         ndarray of shape (n, q), or (n,) if y had one dimension
         """
         now = self._estimate()
-        refuse_masked(X=X)
-        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        result: Floats = safe_sparse_dot(rows, now.coef.T, dense_output=True) + now.intercept
+        if self._predicted_by_name(X):
+            blocks: Iterable[Any] = self._table_to_predict(X)
+        else:
+            refuse_masked(X=X)
+            blocks = [validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])]
+        result: Floats = np.concatenate(
+            [safe_sparse_dot(rows, now.coef.T, dense_output=True) + now.intercept for rows in blocks]
+        )
         return result[:, 0] if self._one_response else result
 
     def __sklearn_tags__(self) -> Any:

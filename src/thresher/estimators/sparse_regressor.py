@@ -1,28 +1,30 @@
 """Sparse linear regression from a summary, as a scikit-learn estimator."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from thresher._utils.arrays import Floats, Integers
+from thresher._utils.arrays import ArrayLike, Floats, Integers
 from thresher._utils.checks import check_summary
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.locks import lock_of, locked
-from thresher.estimators._linear import SummaryLinear
+from thresher.estimators._drifting import Drifting
+from thresher.estimators._forgetting import Forgetting
 from thresher.io.schema import Array, Count, Either, Flag, Is, List, Maybe, Nothing, Of, Schema, described
 from thresher.online.prequential import Prequential
 from thresher.online.samples import Rows, Samples
 from thresher.selection.criteria import Chooser, Criterion, Method, Selection
 from thresher.selection.cross_validation import CrossValidation, CrossValidationChooser
 from thresher.selection.ebic import Ebic
-from thresher.selection.history import Record, follows, note
+from thresher.selection.history import History, Record, follows, note
 from thresher.selection.noise_edge import NoiseEdge
-from thresher.selection.short_list import PosteriorMethod, ShortList
+from thresher.selection.short_list import PosteriorSelection, ShortList
 from thresher.selection.subset_family import SubsetFamily
 from thresher.solvers.least_squares import LinearFit, least_squares
 from thresher.solvers.posterior import Posterior, posterior
@@ -31,7 +33,7 @@ from thresher.sparsity.groups import Groups
 from thresher.summaries.gram import Gram
 
 # How to choose a size, by name.
-METHODS: dict[str, Method] = {"posterior": PosteriorMethod(), "ebic": Ebic(), "cv": CrossValidation()}
+METHODS: dict[str, Method] = {"posterior": PosteriorSelection(), "ebic": Ebic(), "cv": CrossValidation()}
 
 # The estimate before the first row that counts.
 NOTHING = LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
@@ -39,10 +41,10 @@ NOTHING = LinearFit(np.zeros(0, np.intp), np.zeros(0), 0.0)
 # Choose again at the first fold with 1 / AT_FOLD more rows, at the latest with 1 / AT_LATEST more; in the first block,
 # where a support is hardly known, with 1 / AT_FIRST more.
 AT_FOLD, AT_LATEST, AT_FIRST = 20, 10, 5
-# While rows stream in, the posterior is sampled at the first choice with so many rows, then whenever there are twice as
-# many, with fewer draws than at the end of the rows.
+# While rows stream in, the posterior is sampled at the first fold with so many rows, then at the first with half as
+# many more, with fewer draws than at the end of the rows. Columns of a Gram with buffered rows take longer to read.
 FIRST_POSTERIOR = 128
-WHILE_STREAMING: dict[str, Any] = {"tolerance": 0.1, "burn_in": 5}
+WHILE_STREAMING: dict[str, Any] = {"tolerance": 0.1, "burn_in": 10}
 
 
 @described(
@@ -73,12 +75,13 @@ class _Estimate(NamedTuple):
 def next_selection(summary: Gram) -> int:
     """The row count at which to choose again: counts alone decide, so it does not matter how rows come in."""
     n, until_fold = summary.n_samples, summary.rows_until_fold
-    behind = max(-(-n // AT_FOLD) - until_fold, 0)  # what the next fold lacks
+    known = summary.horizon
+    behind = max(-(-known // AT_FOLD) - until_fold, 0)  # what the next fold lacks
     fold = n + until_fold + -(-behind // summary.block_size) * summary.block_size
-    return min(fold, n + 1 + n // (AT_FIRST if n < summary.block_size else AT_LATEST))
+    return min(fold, n + 1 + known // (AT_FIRST if n < summary.block_size else AT_LATEST))
 
 
-class SparseRegressor(SummaryLinear):
+class SparseRegressor(Forgetting, Drifting):
     r"""Linear regression with few nonzero coefficients, from rows that stream in.
 
     It solves
@@ -94,15 +97,15 @@ class SparseRegressor(SummaryLinear):
     ``OnlineHardThresholding`` is the algorithm of the paper for the same problem.
 
     A row costs d^2 flops in blocks of BLAS-3; a choice of s features O(d s^2), after O(log n) of n rows. The posterior
-    takes some milliseconds for 200 features and some tens for 1000, whenever rows have doubled. Memory is 8 d^2 bytes,
-    a buffer of at most 256 rows and O(s^2), and does not grow but for O(s) at each choice.
+    takes a millisecond for 200 features and some for 1000, whenever there are half as many more rows. Memory is 8 d^2
+    bytes, a buffer of at most 256 rows and O(s^2), and does not grow but for O(s) at each choice.
 
     Parameters
     ----------
     sparsity : int or "auto", default="auto"
         How many features to keep, s; more than there are columns means all. With `groups` it counts groups.
         ``"auto"`` chooses it from the data.
-    selection : {"posterior", "ebic", "cv"} or an instance of Ebic or CrossValidation, default="posterior"
+    selection : {"posterior", "ebic", "cv"} or PosteriorSelection, Ebic or CrossValidation, default="posterior"
         How ``"auto"`` chooses: the shortest list that predicts like the posterior mean, the extended BIC, or
         cross-validation in the early rows. With `groups`, ``"posterior"`` is the extended BIC.
     fit_intercept : bool, default=True
@@ -117,25 +120,50 @@ class SparseRegressor(SummaryLinear):
         predicts better while rows are few. It is computed when it is read. ``support_`` is the same for both.
     random_state : int, default=0
         Seed of the posterior.
+    half_life : float or timedelta, optional
+        Rows of age u count 2^(-u / half_life). A number counts rows, or seconds if ``partial_fit`` and ``fit`` are
+        given ``times``; a timedelta needs them. It costs no memory and next to no time. By default all rows count
+        equally.
+    window : int, float or timedelta, optional
+        How many of the last rows count, or seconds if there are ``times``. Up to a tenth more rows count, since rows
+        leave in blocks. Not together with `half_life`. Memory is 112 d^2 bytes, and a row costs two
+        to four times as much.
+    exact_window : bool, default=False
+        Let each row leave on its own. The rows in the window are kept, 8 (d + 3) bytes for each, or up to three times
+        that with ``times``, and the matrix is not formed: choosing s features costs O(d s) for each row in the window.
+    drift : {"auto", "full", None}, default="auto"
+        What to do if the stream changes. ``"auto"``: once recent rows predict better than all rows, `coef_`,
+        `intercept_` and ``predict`` follow recent rows (see Notes). ``"full"``: also choose features from recent rows,
+        for streams in which other features begin to matter; it keeps 1024 rows, 8 (d + 3) bytes for each. None: all
+        rows count equally. With `half_life` or `window`, ``"auto"`` has no effect and ``"full"`` is an error.
+    horizon : int, default=50
+        How many rows ahead predictions are for. Recent rows must predict better at that distance.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,)
+    coef_ : ndarray of shape (n_features,)
         Coefficients: zero outside the support. On it they are least squares, shrunk as the posterior asks for with
-        ``selection="posterior"``. Read-only.
+        ``selection="posterior"``; if drift was detected, those that follow recent rows. Read-only.
     intercept_ : float
         Intercept; 0.0 if ``fit_intercept=False``.
     support_ : ndarray of int
-        Sorted indices of the features that were chosen.
-    inclusion_probabilities_ : ndarray of shape (n_features_in_,)
-        Probability that each feature matters, with ``selection="posterior"``: of the posterior from which the support
-        comes, which while streaming may be as old as half of the rows.
+        Sorted indices of the features that were chosen; if drift was detected, also of others that matter in recent
+        rows.
+    drift_detected_ : bool
+        Whether recent rows predict better than all rows, so that `coef_` follows them.
+    effective_rows_ : float
+        How many rows `coef_` effectively rests on; all, unless drift was detected.
+    drift_history_ : list of DriftRecord
+        Both, and the coefficients, at up to 256 moments.
+    inclusion_probabilities_ : ndarray of shape (n_features,)
+        Probability that each feature matters, with ``selection="posterior"``, by the posterior from which the support
+        comes. While rows stream in, that may not know the last third of them.
     sparsity_ : int
         The s in use: the one chosen, or `sparsity`, or the number of columns (or groups) if there are fewer.
     selection_ : Selection
         The last choice of s and its criterion for every s, with ``sparsity="auto"``.
-    selection_history_ : list of Record
-        What was chosen when: rows, s, support and coefficients.
+    selection_history_ : History
+        What was chosen when: rows, s, support and coefficients. A list that prints as a table, with ``to_frame()``.
     selected_groups_ : ndarray
         Labels of the groups that are kept, if there are `groups`.
     n_samples_seen_ : int
@@ -151,16 +179,37 @@ class SparseRegressor(SummaryLinear):
     -----
     Rows are folded into the co-moments in blocks of 128 to 256. The support is chosen again at the first fold at which
     there are at least 5 % more rows, and at the latest when there are 10 % more (20 % in the first block). ``fit``,
-    ``fit_summary`` and ``finish`` choose on all rows. The posterior is sampled at the first choice with 128 rows, then
-    whenever there are twice as many, and by ``fit``, ``fit_summary`` and ``finish``. Between, the support follows the
-    extended BIC, and coefficients are ridge regression with the penalties that the last posterior implies. Reading an
-    attribute never changes what comes later.
+    ``fit_summary`` and ``finish`` choose on all rows. The posterior is sampled at the first fold with 128 rows, at the
+    first with half as many more, and so on, and by ``fit``, ``fit_summary`` and ``finish``. Between, its list stands
+    until the extended BIC changes its choice; then the support is that of the extended BIC. Coefficients are ridge
+    regression with the penalties that the last posterior implies. Reading an attribute never changes what comes later.
+
+    With `half_life` or `window`, everything that depends on the number of rows, the criterion, the posterior, the noise
+    and the intervals, takes the effective one, (sum w)^2 / sum w^2, about 2.9 half-lives; and the support is chosen
+    again when 5 to 10 % of these have come in. ``times`` must not go back: late rows are refused, and nothing changes.
+
+    With ``drift="auto"``, ``partial_fit`` also fits the kept features to rows that count 2^(-age / h), for half-lives h
+    of 60, 250, 1000 and 4000 rows. Each fit is shrunk towards that of the next longer half-life by marginal likelihood.
+    A mixture weighs them by how well each predicted `horizon` rows ahead. It replaces the estimate of all rows when it
+    has predicted better by five standard errors, and until it has stopped being better. Features that correlate with
+    the recent prediction errors are followed as well, unless `sparsity` or `groups` are given.
+    This is updated every 32 rows. It takes O(s^2 + d) memory, and O(s^3) time per 32 rows. ``fit`` and ``fit_summary``
+    count all rows equally; rows that come later may be followed. ``summary`` shows the coefficients in use. Intervals
+    and ``posterior`` are about all rows.
+
+    With ``drift="full"``, the last 1024 rows are kept. Where errors have doubled, it asks whether other coefficients
+    explain the last 16 to 192 rows. If so, the fits above go on from these rows alone, and take over at once. Once
+    drift was detected, other features are found every 32 rows by forward selection from the rows kept, weighted with a
+    half-life of 100 rows. The fits know a new feature from these rows. While drift is detected this takes O(1024 d)
+    time per 32 rows; before, O(d) per row.
 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. Results do not depend on the
     scales of the columns, to rounding.
 
     References
     ----------
+    M. Herbster and M. K. Warmuth (1998). Tracking the best expert. Machine Learning 32, 151-178: the mixture.
+
     A. Miller (2002). Subset Selection in Regression. Chapman and Hall.
 
     J. Chen and Z. Chen (2008). Extended Bayesian information criteria for model selection with large model spaces.
@@ -190,6 +239,8 @@ class SparseRegressor(SummaryLinear):
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
         "estimate": [StrOptions({"sparse", "posterior_mean"})],
         "random_state": [Interval(Integral, 0, None, closed="left")],
+        **Forgetting._forgetting_constraints,
+        **Drifting._parameter_constraints,
     }
     _schema = Schema(
         lambda model: follows(model._history, model.summary_.n_samples, model.n_features_in_),
@@ -222,7 +273,7 @@ class SparseRegressor(SummaryLinear):
     _next_posterior: int
     _estimated: _Estimate | None
     # Computed when it is read, so not part of what is saved.
-    _transient: ClassVar[tuple[str, ...]] = (*SummaryLinear._transient, "_estimated")
+    _transient: ClassVar[tuple[str, ...]] = (*Drifting._transient, "_estimated")
 
     def __init__(
         self,
@@ -234,6 +285,11 @@ class SparseRegressor(SummaryLinear):
         dtype: str = "float64",
         estimate: str = "sparse",
         random_state: int = 0,
+        half_life: float | timedelta | None = None,
+        window: float | timedelta | None = None,
+        exact_window: bool = False,
+        drift: str | None = "auto",
+        horizon: int = 50,
     ) -> None:
         self.sparsity = sparsity
         self.selection = selection
@@ -242,6 +298,11 @@ class SparseRegressor(SummaryLinear):
         self.dtype = dtype
         self.estimate = estimate
         self.random_state = random_state
+        self.half_life = half_life
+        self.window = window
+        self.exact_window = exact_window
+        self.drift = drift
+        self.horizon = horizon
 
     # -- fitting ---------------------------------------------------------------------------------------
 
@@ -263,7 +324,7 @@ class SparseRegressor(SummaryLinear):
             for one in (summary, *folds):
                 check_summary(one, Gram)
             self._take_summary(summary)
-            self._start(summary.copy())
+            self._start(self._own(summary))
             if not isinstance(self._chooser, CrossValidationChooser):
                 raise ValueError("folds go with sparsity='auto' and selection='cv'.")
             self._chooser.take(summary, folds)
@@ -289,11 +350,14 @@ class SparseRegressor(SummaryLinear):
     def _settle(self, samples: Samples | None = None) -> Self:
         if samples is not None and self._chooser is not None:
             self._chooser.absorb(self.summary_, samples)
-        return self.finish()
+        self.finish()
+        self._follow_support()
+        return self
 
     def _widen(self, n_features: int) -> None:
         self.summary_ = self.summary_.grown(n_features)
         self._chooser = None if self._chooser is None else self._chooser.widened(n_features)
+        self._follower = None if self._follower is None else self._follower.widened(self.summary_)
         self._forget_features(n_features)
         self._estimated, self._solved = None, self._problem()
         self._size = self._size if self._solved.size is None else self._solved.size
@@ -306,13 +370,16 @@ class SparseRegressor(SummaryLinear):
         self._history: list[Record] = []
         self._prequential = Prequential()
         self._support: Integers = np.zeros(0, np.intp)
-        self._ridge = self._estimated = self._sampled = None
+        self._ridge = self._estimated = self._sampled = self._follower = None
         self._next = 1
         self._forget_posterior()
         self._solved = self._problem()
         self._adopted = self._parameters()
         self._size = self._solved.size or 0
         self._chooser = None if self._solved.method is None else self._solved.method.chooser(0)
+
+    def _new_summary(self, rows: Rows) -> Gram:
+        return Gram(rows.X.shape[1], self.dtype, **self._memory())
 
     def _forget_posterior(self) -> None:
         self._listed = self._scheduled = None
@@ -331,8 +398,10 @@ class SparseRegressor(SummaryLinear):
             method = METHODS[self.selection] if isinstance(self.selection, str) else self.selection
             if isinstance(method, NoiseEdge):
                 raise ValueError("selection=NoiseEdge() chooses ranks; use selection='ebic' for features.")
-            if isinstance(method, PosteriorMethod):  # which knows no groups
-                method = PosteriorMethod(int(self.random_state)) if groups is None else METHODS["ebic"]
+            if isinstance(method, PosteriorSelection):  # which knows no groups
+                method = replace(method, random_state=int(self.random_state)) if groups is None else METHODS["ebic"]
+        self._check_memory(self.summary_, method)
+        self._check_drift(self.summary_)
         if groups is not None and self.estimate == "posterior_mean":
             raise ValueError("The posterior mean does not know groups; use estimate='sparse' with groups.")
         return _Problem(size, method, bool(self.fit_intercept), groups)
@@ -343,6 +412,7 @@ class SparseRegressor(SummaryLinear):
             return
         problem, before = self._problem(), self._solved
         self._adopted = self._parameters()
+        self._adopt_drift(problem == before)
         if problem == before:
             return
         if problem.method != before.method or problem.groups is not before.groups:
@@ -362,23 +432,47 @@ class SparseRegressor(SummaryLinear):
                 if n >= self._next:  # other parameters were set
                     self._select()
                 end = min(stop, start + self._next - n, start + summary.rows_until_fold)
+                if self._follower is not None:
+                    end = min(end, start + self._follower.rows_until_look(summary))
+                if summary.window is not None:
+                    end = start + self._rows_until_close(rows.cut(start, end))
                 piece = rows.cut(start, end)
                 with lock_of(summary):
-                    summary.put(piece.dense(), piece.y, piece.weights)
+                    summary.put(piece.dense(), piece.y, piece.weights, piece.times)
                     full = summary.rows_until_fold == 0
+                    if self._follower is not None:
+                        self._follower.absorb(summary, self._support, self._ridge)
                     if full:
-                        self._prequential.score(summary)
+                        self._prequential.score(summary, self._followed_errors())
                         summary.fold_if_full()
+                        self._follow_fold()
                 if chooser is not None and chooser.needs_rows:
                     with InterruptsDeferred(whole=True):
                         chooser.absorb(summary, piece)
                 if summary.n_samples == self._next:
                     self._select()
-                if full and summary.n_samples >= self._prequential.due:
-                    now = self._estimate()
-                    self._prequential.follow(now.coef, now.intercept, summary, self._solved.centred)
+                if full:
+                    self._follow()
                 start = end
                 interrupts.check()
+
+    def _follow(self) -> None:
+        """Let the estimate predict the rows to come, if there are enough more rows than when the last one began."""
+        if self.summary_.n_samples >= self._prequential.due:
+            now = self._estimate()
+            self._prequential.follow(now.coef, now.intercept, self.summary_, self._solved.centred)
+
+    def _rows_until_close(self, rows: Rows) -> int:
+        """How many of these rows come before some leave a window; if none do, let those leave first."""
+        summary = self.summary_
+        count = summary.rows_until_close(len(rows), rows.times)
+        if count:
+            return count
+        self._prequential.score(summary)
+        self._follow()
+        with lock_of(summary):
+            summary.close(rows.times)
+        return summary.rows_until_close(len(rows), rows.times)
 
     def _select(self, final: bool = False) -> None:
         """Choose the support on the summary as it stands; `final` says whether rows may end here."""
@@ -395,17 +489,20 @@ class SparseRegressor(SummaryLinear):
                 self._support, values, _ = path.best
             else:
                 self._support, values = family.best(summary, self._size)
-            if isinstance(self._solved.method, PosteriorMethod):
+            if isinstance(self._solved.method, PosteriorSelection):
                 values = self._shorten(self._solved.method, values, final)
         self._estimated = None
         self._next = next_selection(summary)
         self._support.setflags(write=False)  # records share it
         note(self._history, summary, self._size, self._support, values)
+        if not final:
+            self._follow_support()
 
-    def _shorten(self, method: PosteriorMethod, values: Floats, final: bool) -> Floats:
+    def _shorten(self, method: PosteriorSelection, values: Floats, final: bool) -> Floats:
         """Turn the support of the criterion, with these coefficients, into the list of the posterior with its own."""
         summary, centred = self.summary_, self._solved.centred
-        if final or summary.n_samples >= self._next_posterior:
+        n, folded = summary.n_samples, summary.n_folded == summary.n_samples or summary.forgets
+        if final or (folded and n >= self._next_posterior):
             seed = method.random_state
             now = (
                 self._sample()
@@ -413,7 +510,7 @@ class SparseRegressor(SummaryLinear):
                 else posterior(summary, fit_intercept=centred, random_state=seed, **WHILE_STREAMING)
             )
             self._scheduled = method.short_list(summary, now, self._support, centred)
-            self._next_posterior = 2 * summary.n_samples
+            self._next_posterior = n + max(summary.horizon // 2, 1)
             self.selection_ = self._scheduled.selection
         self._listed = self._scheduled
         if self._listed is None:
@@ -474,7 +571,7 @@ class SparseRegressor(SummaryLinear):
     @property
     def support_(self) -> Integers:
         """Sorted indices of the features that were chosen; of the nonzero coefficients, if they are sparse."""
-        return np.flatnonzero(self._sparse_coef)
+        return np.flatnonzero(self._followed()[0] if self.drift_detected_ else self._sparse_coef)
 
     @property
     def _sparse_coef(self) -> Floats:
@@ -495,11 +592,15 @@ class SparseRegressor(SummaryLinear):
     @property
     def coef_(self) -> Floats:  # type: ignore[override]
         """Coefficients; zero outside the support, unless they are the posterior mean."""
+        if self.drift_detected_:
+            return self._followed()[0]
         return self._mean().coef if self.estimate == "posterior_mean" else self._estimate().coef
 
     @property
     def intercept_(self) -> float:  # type: ignore[override]
         """The intercept; zero if there is none."""
+        if self.drift_detected_:
+            return self._followed()[1]
         return self._mean().intercept if self.estimate == "posterior_mean" else self._estimate().intercept
 
     def _mean(self) -> Posterior | _Estimate:
@@ -515,7 +616,7 @@ class SparseRegressor(SummaryLinear):
         return self._size
 
     @property
-    def selection_history_(self) -> list[Record]:
+    def selection_history_(self) -> History:
         """What was chosen when, while rows came in."""
         check_is_fitted(self, "summary_")
-        return list(self._history)
+        return History(self._history, getattr(self, "feature_names_in_", None))

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from thresher._utils.arrays import Floats, Integers
+from thresher._utils.arrays import ArrayLike, Floats, Integers
 from thresher._utils.checks import check_coef, check_positive_integer
 from thresher.inference.categories import find_categories, reference_levels
 from thresher.inference.correlations import Correlations

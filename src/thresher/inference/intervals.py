@@ -6,10 +6,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
-from thresher._utils.arrays import Floats, Integers, read_only
+from thresher._utils.arrays import ArrayLike, Floats, Integers, read_only
 from thresher._utils.checks import check_coef, check_features
 from thresher._utils.printable import printable
 from thresher._utils.threads import one_blas_thread

@@ -15,6 +15,7 @@ from thresher._utils.tolerances import OWN_SHARE
 from thresher.inference.categories import find_categories, reference_levels
 from thresher.inference.diagnostics import Finding
 from thresher.inference.intervals import Intervals, noise_variance
+from thresher.solvers.posterior import Posterior
 from thresher.summaries.gram import Gram
 
 
@@ -79,6 +80,11 @@ class ModelSummary:
         The intercept, if there is one, and the kept features, those with the largest standardised coefficient first.
     findings : tuple of Finding
         The diagnosis.
+    n_effective : float or None
+        How many rows count, if the model forgets or follows recent rows.
+    follows_recent : bool
+        Whether the stream has changed, so that the coefficients follow recent rows. Then there are no intervals,
+        probabilities, R2 and noise: those of all rows would describe another model.
     """
 
     title: str
@@ -95,6 +101,8 @@ class ModelSummary:
     intervals: str
     terms: tuple[Term, ...]
     findings: tuple[Finding, ...]
+    n_effective: float | None = None
+    follows_recent: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The same as dictionaries, lists and plain values."""
@@ -113,12 +121,16 @@ class ModelSummary:
     def facts(self) -> dict[str, str]:
         """What stands above the table, as text."""
         chosen = f", chosen by {self.selection}" if self.selection else ""
-        facts = {"Rows": f"{self.n_samples:,}", "Features": f"{self.n_kept} of {self.n_features:,}{chosen}"}
+        counted = "" if self.n_effective is None else f", of which {self.n_effective:,.0f} count"
+        facts = {"Rows": f"{self.n_samples:,}{counted}", "Features": f"{self.n_kept} of {self.n_features:,}{chosen}"}
         if self.r2 is not None:
-            facts["R2"] = f"{self.r2:.4f}"
+            facts["R2"] = _fixed(self.r2, ".4f")
         if self.prequential_r2 is not None:
-            facts["Prequential R2"] = f"{self.prequential_r2:.4f} on {self.prequential_n_samples:,} rows"
-        facts["Noise"] = "unknown: too few rows" if self.noise is None else f"{self.noise:.4g} (standard deviation)"
+            facts["Prequential R2"] = f"{_fixed(self.prequential_r2, '.4f')} on {self.prequential_n_samples:,} rows"
+        if self.noise is not None:
+            facts["Noise"] = f"{self.noise:.4g} (standard deviation)"
+        elif not self.follows_recent:
+            facts["Noise"] = "unknown: too few rows"
         if self.criterion is not None:
             facts["Criterion"] = f"{self.criterion:.6g}"
         return facts
@@ -126,20 +138,27 @@ class ModelSummary:
     def heads(self) -> tuple[str, ...]:
         """The heads of the columns."""
         tail = 50.0 * (1.0 - self.level)
-        ends = f"{tail:g} %", f"{100.0 - tail:g} %"
+        ends = () if self.follows_recent else ("std. error", f"{tail:g} %", f"{100.0 - tail:g} %")
         probability = ("P(in model)",) if any(term.inclusion is not None for term in self.terms) else ()
         marks = ("",) if any(term.note for term in self.terms) else ()
-        return ("feature", "coef", "std. error", *ends, *probability, "std. coef", *marks)
+        return ("feature", "coef", *ends, *probability, "std. coef", *marks)
 
     def rows(self) -> Iterator[tuple[str, ...]]:
         """The cells of each row, as text."""
         probability, noted = any(term.inclusion is not None for term in self.terms), any(self.notes())
         for term in self.terms:
             inclusion = (_number(term.inclusion, ".3f"),) if probability else ()
-            ends = (_number(value, ".4g") for value in (term.standard_error, term.lower, term.upper))
+            shown = () if self.follows_recent else (term.standard_error, term.lower, term.upper)
+            ends = (_number(value, ".4g") for value in shown)
             mark = ("*" if term.note else "",) if noted else ()
-            standardized = _number(term.standardized, "+.3f")
+            standardized = "" if term.standardized is None else _fixed(term.standardized, "+.3f")
             yield (printable(term.name), f"{term.coef:.5g}", *ends, *inclusion, standardized, *mark)
+
+    def kind(self) -> str:
+        """Which intervals the table has, as text."""
+        if self.follows_recent:
+            return "No intervals: the coefficients follow recent rows. Set half_life or window to get them."
+        return f"{100 * self.level:g} % intervals: {self.intervals}"
 
     def notes(self) -> list[str]:
         """What has to be said about single rows, each thing once."""
@@ -156,7 +175,7 @@ class ModelSummary:
         table = ["  ".join(map(str.rjust, line, widths)) for line in lines]
         table = [line[0].ljust(widths[0]) + text[widths[0] :] for line, text in zip(lines, table, strict=True)]
         rule = "-" * len(table[0])
-        kind = f"{100 * self.level:g} % intervals: {self.intervals}"
+        kind = self.kind()
         findings = [f"{finding.severity:7}  {finding.key}: {finding.sentence}" for finding in self.findings]
         return "\n".join(
             [printable(self.title), *facts, rule, table[0], rule, *table[1:], rule, kind, *self.notes(), *findings]
@@ -166,7 +185,7 @@ class ModelSummary:
         facts = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in self.facts().items())
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
         findings = "".join(f"<li>{escape(f.severity)}: {escape(f.sentence)}</li>" for f in self.findings)
-        kind = escape(f"{100 * self.level:g} % intervals: {self.intervals}")
+        kind = escape(self.kind())
         head = f"<h3>{escape(self.title)}</h3><table>{facts}</table>"
         return f"{head}{self.html_table()}<p>{kind}</p>{notes}<ul>{findings}</ul>"
 
@@ -183,6 +202,11 @@ class ModelSummary:
 INTERCEPT = "(intercept)"
 
 
+def _fixed(value: float, how: str) -> str:
+    """With decimals, or with an exponent where a model that diverged would fill the line."""
+    return format(value, how if abs(value) < 1e6 else how.replace("f", "g"))
+
+
 def _number(value: float | None, how: str) -> str:
     return "" if value is None else format(value, how)
 
@@ -194,17 +218,23 @@ def terms_of(
     centred: bool,
     intervals: Intervals | None,
     names: Sequence[str],
-    inclusion: Floats | None = None,
+    posterior: Posterior | None = None,
 ) -> tuple[Term, ...]:
-    """The rows of the table; intervals of the kept features may be missing where the rows are too few."""
-    spread = math.sqrt(summary.response_variance(centred))
-    scale = np.sqrt(summary.variance(centred))
-    kept = np.flatnonzero(coef)
-    kept = kept[np.argsort(-np.abs(coef[kept]) * scale[kept], kind="stable")]
+    """The rows of the table; intervals of the kept features may be missing where the rows are too few.
+
+    With a posterior, inclusion probabilities and the interval of the intercept are those of it.
+    """
+    kept, standardized = _by_size(summary, coef, centred)
     found = {} if intervals is None else {int(j): place for place, j in enumerate(intervals.features)}
     compared = _compared_with(summary, centred, kept)
-    terms = [intercept_term(summary, coef, intercept, intervals)] if centred else []
-    for j in kept.tolist():
+    level = 0.95 if intervals is None else intervals.level
+    first = (
+        _likely_intercept(summary, coef, intercept, posterior, level)
+        if posterior is not None
+        else intercept_term(summary, coef, intercept, level)
+    )
+    terms = [first] if centred else []
+    for j, size in zip(kept.tolist(), standardized, strict=True):
         error = lower = upper = None
         note = "too few rows for an interval."
         if intervals is not None and j in found:
@@ -216,10 +246,28 @@ def terms_of(
             if not math.isfinite(error):
                 error = lower = upper = None
                 note = "a linear combination of other columns, so the rows do not identify its coefficient."
-        standardized = float(coef[j] * scale[j] / spread) if spread > 0.0 else None
-        probability = None if inclusion is None else float(inclusion[j])
-        terms.append(Term(names[j], float(coef[j]), error, lower, upper, probability, standardized, note))
+        probability = None if posterior is None else float(posterior.inclusion_probabilities[j])
+        terms.append(Term(names[j], float(coef[j]), error, lower, upper, probability, size, note))
     return tuple(terms)
+
+
+def terms_in_use(
+    summary: Gram, coef: Floats, intercept: float, centred: bool, names: Sequence[str]
+) -> tuple[Term, ...]:
+    """The rows of the table for coefficients that no interval belongs to."""
+    first = [Term(INTERCEPT, intercept, None, None, None, None, None)] if centred else []
+    kept, standardized = _by_size(summary, coef, centred)
+    pairs = zip(kept.tolist(), standardized, strict=True)
+    return (*first, *(Term(names[j], float(coef[j]), None, None, None, None, size) for j, size in pairs))
+
+
+def _by_size(summary: Gram, coef: Floats, centred: bool) -> tuple[Integers, list[float | None]]:
+    """The features with a coefficient, the largest standardised one first, and these; None if y does not vary."""
+    spread = math.sqrt(summary.response_variance(centred))
+    effects = coef * np.sqrt(summary.variance(centred))
+    kept = np.flatnonzero(coef)
+    kept = kept[np.argsort(-np.abs(effects[kept]), kind="stable")]
+    return kept, [float(effects[j] / spread) if spread > 0.0 else None for j in kept]
 
 
 def _compared_with(summary: Gram, centred: bool, kept: Integers) -> dict[int, int]:
@@ -234,7 +282,15 @@ def _compared_with(summary: Gram, centred: bool, kept: Integers) -> dict[int, in
     }
 
 
-def intercept_term(summary: Gram, coef: Floats, intercept: float, intervals: Intervals | None) -> Term:
+def _likely_intercept(summary: Gram, coef: Floats, intercept: float, posterior: Posterior, level: float) -> Term:
+    """The intercept with its credible interval, which allows for features that the model has left out."""
+    freedom = max(summary.weight - np.count_nonzero(coef) - 1.0, 1.0)
+    error = posterior.intercept_deviation
+    margin = float(stats.t.ppf(0.5 + 0.5 * level, freedom)) * error
+    return Term(INTERCEPT, intercept, error, posterior.intercept - margin, posterior.intercept + margin, None, None)
+
+
+def intercept_term(summary: Gram, coef: Floats, intercept: float, level: float) -> Term:
     """The intercept, with the standard error of least squares on the support."""
     support: Integers = np.flatnonzero(coef)
     try:
@@ -248,6 +304,5 @@ def intercept_term(summary: Gram, coef: Floats, intercept: float, intervals: Int
     mean, correlations = unit * sums.mean_x, unit[:, None] * matrix * unit
     along = np.linalg.lstsq(correlations, mean, rcond=OWN_SHARE[summary.dtype])[0] if len(mean) else mean
     error = math.sqrt(variance * (1.0 / summary.weight + float(mean @ along)))
-    level = 0.95 if intervals is None else intervals.level
     margin = float(stats.t.ppf(0.5 + 0.5 * level, summary.weight - len(support) - 1.0)) * error
     return Term(INTERCEPT, intercept, error, intercept - margin, intercept + margin, None, None)

@@ -18,6 +18,7 @@ import math
 import re
 import struct
 import sys
+from datetime import timedelta
 from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn
@@ -37,7 +38,7 @@ DTYPE = re.compile(r"\|[biu]1|[<>](?:[iu][248]|f[248]|c8|c16|U[1-9][0-9]{0,8})|\
 # Where classes that hold state live. Nothing else is imported because a file says so.
 CLASS = re.compile(
     r"(thresher\.(?:"
-    r"(?:baselines|estimators|online|selection|solvers|sparsity|summaries)\.(?!__)[a-z0-9_]{1,50}"
+    r"(?:baselines|drift|estimators|online|selection|solvers|sparsity|summaries)\.(?!__)[a-z0-9_]{1,50}"
     r"|io\.sources\.(?:batches|columns)|io\.ingest"
     r")):([A-Za-z0-9_]{1,50})"
 )
@@ -173,6 +174,8 @@ class _Writer:
             return value if math.isfinite(value) else {"float": repr(value)}
         if type(value) is bytes:
             return {"bytes": value.hex()}
+        if type(value) is timedelta:
+            return {"timedelta": str(value // timedelta(microseconds=1))}
         if isinstance(value, type) and value in TYPES.values():
             return {"type": value.__name__}
         if id(value) not in self._numbers:
@@ -270,6 +273,8 @@ class _Reader:
             return int(content)
         if kind == "bytes":
             return bytes.fromhex(content)
+        if kind == "timedelta":
+            return timedelta(microseconds=int(content))
         if kind == "float":
             return NOT_FINITE[content]
         return TYPES[content] if kind == "type" else _refuse()

@@ -106,9 +106,9 @@ class Ingest:
         with InterruptsDeferred(whole=True), one_blas_thread():
             if len(batch.y):
                 if isinstance(self.learner, Gram):
-                    self.learner.absorb(batch.X, batch.y, batch.weights)
+                    self.learner.absorb(batch.X, batch.y, batch.weights, times=batch.times)
                 else:
-                    self.learner._learn(Rows(batch.X, batch.y, batch.weights), self._names)
+                    self.learner._learn(Rows(batch.X, batch.y, batch.weights, batch.times), self._names)
             self.place = batch.place
             self.n_skipped += batch.n_skipped
             self.n_filled += batch.n_filled

@@ -6,7 +6,7 @@ import numpy as np
 
 from thresher._utils.arrays import Floats, Integers
 from thresher.io.schema import Array, Number, Schema
-from thresher.summaries._shifted import State
+from thresher.summaries._window import Waiting
 
 
 @dataclass
@@ -44,14 +44,18 @@ class ResidualMoments:
             size = len(support) + 1
             self.support, self.origin, self.matrix, self.weight = support, origin, np.zeros((size, size)), 0.0
 
-    def add(self, state: State, error: Floats) -> None:
-        """Add the rows in the buffer of a summary, with the errors of their predictions, times sqrt(w)."""
-        n = state.n_buffered
-        root = state.buffer_root[:n]
+    def fade(self, factor: float) -> None:
+        """Let all rows so far count `factor` times as much."""
+        self.matrix, self.weight = factor * self.matrix, factor * self.weight
+
+    def add(self, waiting: Waiting, shift_x: Floats, error: Floats) -> None:
+        """Add rows about the shift of a summary, with the errors of their predictions, times sqrt(w)."""
+        rows, _, root = waiting
+        n = len(root)
         z = np.empty((n, len(self.support) + 1))
         z[:, 0] = root
         # The buffer is about the shift of the summary, which may have moved since.
-        z[:, 1:] = state.buffer[:n, self.support] + np.outer(root, state.shift_x[self.support] - self.origin)
+        z[:, 1:] = rows[:, self.support] + np.outer(root, shift_x[self.support] - self.origin)
         size = np.divide(error, root, out=np.zeros(n), where=root > 0.0)
         z *= size[:, None]
         self.matrix += z.T @ z

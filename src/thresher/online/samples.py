@@ -32,6 +32,7 @@ class Rows:
     X: Any  # dense or CSR
     y: Floats
     weights: Floats | None = None
+    times: Any = None  # in seconds, once they were checked
 
     def __len__(self) -> int:
         return len(self.y)
@@ -44,7 +45,9 @@ class Rows:
         """Some of the rows."""
         if start == 0 and stop == len(self):
             return self
-        return Rows(self.X[start:stop], self.y[start:stop], _cut(self.weights, start, stop))
+        return Rows(
+            self.X[start:stop], self.y[start:stop], _cut(self.weights, start, stop), _cut(self.times, start, stop)
+        )
 
 
 @dataclass(frozen=True)

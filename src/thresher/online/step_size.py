@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from thresher._utils.arrays import Floats
+from thresher._utils.arrays import Alias, Floats
 
-StepSize = float | Callable[[int, int], float] | Literal["auto"]
-StepCount = int | Callable[[int], int]
+if TYPE_CHECKING:
+    StepSize = float | Callable[[int, int], float] | Literal["auto"]
+    StepCount = int | Callable[[int], int]
+else:
+    StepSize, StepCount = Alias("StepSize"), Alias("StepCount")
 
 # What the kernels take for "find a step that certainly does not raise the loss".
 CERTIFIED = 0.0

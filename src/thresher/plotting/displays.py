@@ -1,75 +1,213 @@
-"""Pictures of a sparse model: how its coefficients moved, what was kept when, why this size, and how sure it is.
+"""Pictures of a sparse model as it stands: how strong, how sure, in what order, and why so many.
 
 Each is a scikit-learn style display: ``Display.from_estimator(model)`` draws at once, ``Display(...).plot(ax=ax)``
-draws given data. They need matplotlib: ``pip install 'thresher[plot]'``.
+draws given data. All work after ``fit`` and while rows stream in. They need matplotlib: ``pip install
+'thresher[plot]'``.
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from thresher._utils.arrays import Floats
+from thresher._utils.arrays import ArrayLike
 from thresher._utils.printable import printable
-
-INK, MUTED = "#1f2a36", "#9aa5b1"
-BLUE = "#2166ac"
-# Colours that differ in lightness and hue also for colour-blind readers; more features than colours are drawn muted.
-COLOURS = ("#2166ac", "#d6604d", "#1b7837", "#762a83", "#b8860b", "#0f8b8d", "#8c510a", "#c51b7d")
+from thresher.plotting._style import Display, feature_names, standard_scale
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Pictures need matplotlib; install it with: pip install 'thresher[plot]'") from error
-    return plt
-
-
-def _names(estimator: Any, features: NDArray[np.intp]) -> list[str]:
-    names = getattr(estimator, "feature_names_in_", None)
-    return [f"{j}" if names is None else printable(str(names[j])) for j in features]
-
-
-def _apart(heights: list[float], gap: float, low: float, high: float) -> Floats:
-    """Increasing heights, moved as little as possible (in squares) to leave gaps and to stay in bounds if they can."""
-    steps: Floats = gap * np.arange(len(heights), dtype=np.float64)
-    if not heights:
-        return steps
-    result: Floats = steps + isotonic_regression(heights - steps, y_min=low, y_max=max(low, high - steps[-1]))
-    return result
-
-
-class _Display:
-    """What the displays share: axes of their own or given ones, without clutter."""
-
-    height: ClassVar[float] = 3.6
-
-    def _axes(self, ax: Any, xlabel: str, ylabel: str) -> Any:
-        plt = _pyplot()
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6.4, self.height), layout="constrained")
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
-        ax.set_xlabel(xlabel)
-        ax.set_ylabel(ylabel)
-        self.ax_, self.figure_ = ax, ax.figure
-        return ax
-
-
-class CoefficientsDisplay(_Display):
-    """Coefficients as rows came in.
+class IntervalsDisplay(Display):
+    """Coefficients with their intervals, the largest first.
 
     Parameters
     ----------
-    n_samples : array-like of shape (m,)
-        Row counts.
+    estimate, lower, upper : array-like of shape (k,)
+        Coefficients, and the ends of their intervals; infinite ends say that the rows do not identify one.
+    names : sequence of str
+        The features.
+    level : float
+        Nominal coverage of each interval.
+    method : str
+        Which intervals they are.
+    standardized : bool, default=False
+        Whether coefficients are in standard deviations of the response per one of the feature.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+
+    Examples
+    --------
+    >>> from thresher import SparseRegressor
+    >>> from thresher.io.sources.synthetic import SparseLinearStream
+    >>> from thresher.plotting import IntervalsDisplay
+    >>> model = SparseRegressor().fit(*SparseLinearStream(30, 3, signal=1.0, seed=4).draw(500))
+    >>> IntervalsDisplay.from_estimator(model).names
+    ['x1', 'x2', 'x0']
+    """
+
+    def __init__(
+        self,
+        estimate: ArrayLike,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        names: Sequence[str],
+        level: float = 0.95,
+        method: str = "posterior",
+        standardized: bool = False,
+    ) -> None:
+        self.estimate, self.lower, self.upper = (np.asarray(one, float) for one in (estimate, lower, upper))
+        self.names = list(names)
+        self.level, self.method, self.standardized = level, method, standardized
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, standardized: bool = True, n_features: int = 25, ax: Any = None, **how: Any
+    ) -> Self:
+        """Draw the intervals of a fitted sparse model.
+
+        Parameters
+        ----------
+        estimator : SparseRegressor or OnlineHardThresholding
+        standardized : bool, default=True
+            Draw effects in standard deviations, which can be compared. False draws coefficients as they are.
+        n_features : int, default=25
+            The most features to draw, those with the largest effects.
+        ax : matplotlib axes, optional
+        **how
+            Those of ``confidence_intervals``; `method` is ``"posterior"`` by default, ``"debiased"`` with groups.
+        """
+        check_is_fitted(estimator, "summary_")
+        how = {"method": "posterior" if estimator._family.groups is None else "debiased"} | how
+        try:
+            estimator.noise_variance()
+        except ValueError:  # too few rows for any interval
+            features = estimator.support_
+            unknown = np.full(len(features), np.nan)
+            values, level = (estimator._sparse_coef[features], unknown, unknown), how.get("level", 0.95)
+        else:
+            found = estimator.confidence_intervals(**how)
+            features, values, level = found.features, (found.estimate, found.lower, found.upper), found.level
+        scale = standard_scale(estimator)[features]
+        order = np.argsort(-np.abs(values[0]) * scale, kind="stable")[:n_features]
+        unit = scale[order] if standardized else 1.0
+        names = feature_names(estimator, features[order])
+        estimate, lower, upper = (unit * one[order] for one in values)
+        return cls(estimate, lower, upper, names, level, how["method"], standardized).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw."""
+        share = f"{100 * self.level:g} %"
+        caption = (
+            f"Bars are estimates, lines are {share} intervals ({self.method}). Hollow bars: the interval includes "
+            "zero, so the sign is not known."
+        )
+        xlabel = self.STANDARDIZED if self.standardized else "coefficient (units of y per unit of the feature)"
+        height = max(2.0, 1.35 + 0.24 * len(self.names))
+        ax = self._axes(ax, xlabel, "", "Effects of the features, and how sure they are", caption, height)
+        colours = self.palette_
+        ax.axvline(0.0, color=colours.muted, linewidth=0.8)
+        known = np.isfinite(self.lower) & np.isfinite(self.upper)
+        for place, (value, low, high) in enumerate(zip(self.estimate, self.lower, self.upper, strict=True)):
+            colour = colours.accent if value >= 0.0 else colours.contrast
+            sure = known[place] and (low > 0.0 or high < 0.0)
+            ax.barh(place, value, 0.6, facecolor=(colour, 0.45) if sure else "none", edgecolor=colour)
+            if known[place]:
+                ax.plot([low, high], [place, place], "|-", color=colours.ink, linewidth=1.3, markersize=6)
+        self._name_rows([name if sure else f"{name} (?)" for name, sure in zip(self.names, known, strict=True)])
+        if not known.all():
+            ax.set_xlabel(f"{xlabel}\n(?) the rows do not tell how sure this is")
+        return self
+
+
+class InclusionDisplay(Display):
+    """The probability that each feature matters.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (k,)
+        Between zero and one, the largest first.
+    kept : array-like of bool, shape (k,)
+        Whether the model keeps each feature.
+    names : sequence of str
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+
+    Examples
+    --------
+    >>> from thresher import SparseRegressor
+    >>> from thresher.io.sources.synthetic import SparseLinearStream
+    >>> from thresher.plotting import InclusionDisplay
+    >>> model = SparseRegressor().fit(*SparseLinearStream(30, 3, signal=1.0, seed=4).draw(500))
+    >>> InclusionDisplay.from_estimator(model, n_features=5).kept.tolist()
+    [True, True, True, False, False]
+    """
+
+    def __init__(self, probabilities: ArrayLike, kept: ArrayLike, names: Sequence[str]) -> None:
+        self.probabilities, self.kept, self.names = (
+            np.asarray(probabilities, float),
+            np.asarray(kept, bool),
+            list(names),
+        )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, n_features: int = 20, ax: Any = None) -> Self:
+        """Draw the features of a fitted sparse model that are most likely to matter, by the posterior of all rows.
+
+        Parameters
+        ----------
+        estimator : SparseRegressor or OnlineHardThresholding
+            Without groups, which the posterior does not know.
+        n_features : int, default=20
+        ax : matplotlib axes, optional
+        """
+        check_is_fitted(estimator, "summary_")
+        if estimator._family.groups is not None:
+            raise ValueError("There are no inclusion probabilities with groups: the posterior does not know groups.")
+        probabilities = estimator._sample_against_references().inclusion_probabilities
+        kept = np.zeros(len(probabilities), bool)
+        kept[estimator.support_] = True
+        order = np.lexsort((~kept, -probabilities))[:n_features]
+        return cls(probabilities[order], kept[order], feature_names(estimator, order)).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw."""
+        caption = "Filled bars: features in the model. Hollow bars: the most likely of those that it leaves out."
+        height = max(2.0, 1.35 + 0.24 * len(self.names))
+        ax = self._axes(ax, "probability that the feature matters", "", "Which features matter", caption, height)
+        colours = self.palette_
+        for place, (value, kept) in enumerate(zip(self.probabilities, self.kept, strict=True)):
+            face = colours.accent if kept else "none"
+            ax.barh(place, value, 0.62, facecolor=face, edgecolor=colours.accent if kept else colours.muted)
+            ax.annotate(
+                f"{value:.2f}" if value < 0.995 else ">0.99",
+                (value, place),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+                color=colours.ink,
+            )
+        ax.set_xlim(0.0, 1.1)
+        ax.set_xticks(np.linspace(0.0, 1.0, 6))
+        self._name_rows(self.names)
+        return self
+
+
+class PathDisplay(Display):
+    """The models of every size: which feature enters when, and how coefficients change.
+
+    Parameters
+    ----------
+    sizes : array-like of shape (m,)
     coef : array-like of shape (m, k)
-        Coefficients of some features at each.
-    names : list of str
+        Coefficients of some features in the model of each size, in standard deviations.
+    names : sequence of str
         Their names.
+    chosen : int
+        The size of the model.
 
     Attributes
     ----------
@@ -79,139 +217,72 @@ class CoefficientsDisplay(_Display):
     Examples
     --------
     >>> from thresher import SparseRegressor
-    >>> from thresher.plotting.displays import CoefficientsDisplay
     >>> from thresher.io.sources.synthetic import SparseLinearStream
-    >>> model = SparseRegressor().partial_fit(*SparseLinearStream(30, 3, signal=1.0).draw(500))
-    >>> CoefficientsDisplay.from_estimator(model, n_features=3).names
-    ['0', '1', '2']
+    >>> from thresher.plotting import PathDisplay
+    >>> model = SparseRegressor().fit(*SparseLinearStream(30, 3, signal=1.0, seed=4).draw(500))
+    >>> PathDisplay.from_estimator(model, max_sparsity=5).names
+    ['x1', 'x2', 'x0', 'x19', 'x24']
     """
 
-    def __init__(self, n_samples: ArrayLike, coef: ArrayLike, names: list[str]) -> None:
-        self.n_samples = np.asarray(n_samples)
-        self.coef = np.asarray(coef, float)
-        self.names = names
+    def __init__(self, sizes: ArrayLike, coef: ArrayLike, names: Sequence[str], chosen: int) -> None:
+        self.sizes, self.coef, self.names, self.chosen = np.asarray(sizes), np.asarray(coef, float), list(names), chosen
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, n_features: int = 12, ax: Any = None) -> Self:
-        """Draw a fitted `SparseRegressor`, from its history.
+    def from_estimator(cls, estimator: Any, *, max_sparsity: int | None = None, ax: Any = None) -> Self:
+        """Draw ``estimator.path(max_sparsity)``; features are named in the order in which they enter.
 
         Parameters
         ----------
-        estimator : SparseRegressor
-        n_features : int, default=12
-            How many features to draw: the largest now, in units of their column scales, then the largest ever.
+        estimator : SparseRegressor or OnlineHardThresholding
+        max_sparsity : int, optional
+            The largest size. By default the path ends when larger models are clearly worse by the extended BIC.
         ax : matplotlib axes, optional
         """
-        check_is_fitted(estimator, "summary_")
-        scale = np.sqrt(estimator.summary_.variance())
-        latest = estimator.coef_
-        now, ever = scale * np.abs(latest), np.zeros(len(scale))
-        for record in estimator.selection_history_:
-            size = scale[record.support] * np.abs(record.values)
-            ever[record.support] = np.maximum(ever[record.support], size)
-        order = np.lexsort((-ever, -now))
-        features = np.sort(order[: min(n_features, int(np.count_nonzero(now + ever)))])
-        counts = [m.n_samples for m in estimator.selection_history_]
-        coef = np.zeros((len(counts), len(features)))
-        for row, record in zip(coef, estimator.selection_history_, strict=True):
-            _, mine, theirs = np.intersect1d(features, record.support, return_indices=True)
-            row[mine] = record.values[theirs]
-        if not counts or counts[-1] < estimator.n_samples_seen_:
-            counts, coef = [*counts, estimator.n_samples_seen_], np.vstack([coef, latest[features]])
-        return cls(counts, coef, _names(estimator, features)).plot(ax=ax)
+        path = estimator.path(max_sparsity)
+        coef = np.asarray(path.coef) * standard_scale(estimator)
+        first = np.argmax(coef != 0.0, axis=0)
+        used = np.flatnonzero((coef != 0.0).any(axis=0))
+        order = used[np.lexsort((-np.abs(coef[-1, used]), first[used]))]
+        return cls(path.sizes, coef[:, order], feature_names(estimator, order), estimator.sparsity_).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
-        ax = self._axes(ax, "rows", "coefficient")
-        ax.axhline(0.0, color=MUTED, linewidth=0.8)
-        order = np.argsort(-np.abs(self.coef[-1]), kind="stable")
-        self.lines_ = []
-        for place, k in enumerate(order):
-            colour = COLOURS[place] if place < len(COLOURS) else MUTED
-            self.lines_ += ax.plot(self.n_samples, self.coef[:, k], color=colour, linewidth=1.4, label=self.names[k])
-        if len(self.n_samples) > 1 and self.n_samples[-1] > 50 * max(self.n_samples[0], 1):
-            ax.set_xscale("log")
-        # The first few rows can throw coefficients anywhere; they must not set the scale.
-        late = np.abs(self.coef[len(self.coef) // 2 :])
-        largest = 1.5 * float(late.max(initial=0.0)) or 1.0
-        ax.set_ylim(max(ax.get_ylim()[0], -largest), min(ax.get_ylim()[1], largest))
-        self._label_ends(ax, order)
-        return self
-
-    def _label_ends(self, ax: Any, order: NDArray[np.intp]) -> None:
-        """Names at the right-hand ends, moved apart where they would overlap."""
-        low, high = ax.get_ylim()
-        ends = sorted((float(self.coef[-1, k]), place, int(k)) for place, k in enumerate(order[: len(COLOURS)]))
-        ends = [end for end in ends if end[0] != 0.0]
-        heights = _apart([value for value, _, _ in ends], (high - low) / 20.0, low, high)
-        for height, (_, place, k) in zip(heights, ends, strict=True):
+        caption = (
+            "From left to right models have one feature more. A dot marks where a feature enters. The vertical line is "
+            "the size of the model."
+        )
+        ax = self._axes(ax, "features in the model", "standardised coefficient", "Models of every size", caption, 4.2)
+        colours = self.palette_
+        ax.axhline(0.0, color=colours.muted, linewidth=0.8)
+        self.lines_, ends = [], []
+        for k, name in enumerate(self.names):
+            style, values = self._line_style(k), self.coef[:, k]
+            inside = np.flatnonzero(values)
+            start = max(int(inside[0]) - 1, 0)
+            self.lines_ += ax.plot(self.sizes[start:], values[start:], label=name, **style)
+            ax.plot(self.sizes[inside[0]], values[inside[0]], "o", color=style["color"], markersize=4.5)
+            if values[-1] != 0.0 and (k < len(colours.lines) or self.sizes[inside[0]] <= self.chosen):
+                ends.append((float(values[-1]), name, style["color"] if k < len(colours.lines) else colours.muted))
+        if self.chosen in self.sizes:
+            late = 4 * self.chosen > 3 * self.sizes[-1]  # names stand at the right
+            ax.axvline(self.chosen, color=colours.ink, linewidth=0.9, linestyle=(0, (2, 2)))
             ax.annotate(
-                self.names[k],
-                (self.n_samples[-1], height),
-                xytext=(5, 0),
+                f"{self.chosen} kept",
+                (self.chosen, 0.0),
+                xycoords=("data", "axes fraction"),
+                xytext=(-4 if late else 4, 4),
                 textcoords="offset points",
-                va="center",
+                ha="right" if late else "left",
                 fontsize=8,
-                color=COLOURS[place],
-                annotation_clip=False,
-                parse_math=False,
+                color=colours.ink,
             )
-
-
-class SupportDisplay(_Display):
-    """Which features were kept when: a bar for each feature from the row where it came to the row where it left.
-
-    Parameters
-    ----------
-    n_samples : array-like of shape (m,)
-        Row counts.
-    kept : array-like of bool, shape (m, k)
-        Whether each feature was kept at each.
-    names : list of str
-        Their names.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure
-    """
-
-    def __init__(self, n_samples: ArrayLike, kept: ArrayLike, names: list[str]) -> None:
-        self.n_samples = np.asarray(n_samples)
-        self.kept = np.asarray(kept, bool)
-        self.names = names
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, n_features: int = 30, ax: Any = None) -> Self:
-        """Draw a fitted `SparseRegressor`: the features that were kept for the most rows."""
-        check_is_fitted(estimator, "summary_")
-        counts = [*(m.n_samples for m in estimator.selection_history_), estimator.n_samples_seen_]
-        supports = [*(m.support for m in estimator.selection_history_), estimator.support_]
-        rows = np.zeros(estimator.n_features_in_)
-        for span, support in zip(np.diff([0, *counts]), supports, strict=True):
-            rows[support] += span
-        rows[estimator.support_] += 1  # also one that has only just come
-        features = np.argsort(-rows, kind="stable")[: min(n_features, int(np.count_nonzero(rows)))]
-        kept = np.array([np.isin(features, support) for support in supports]).reshape(len(counts), -1)
-        return cls(counts, kept, _names(estimator, features)).plot(ax=ax)
-
-    def plot(self, ax: Any = None) -> Self:
-        """Draw."""
-        self.height = max(2.0, 0.9 + 0.17 * len(self.names))  # type: ignore[misc]
-        ax = self._axes(ax, "rows", "feature")
-        edges = np.concatenate([self.n_samples, self.n_samples[-1:]])
-        for k in range(len(self.names)):
-            colour = BLUE if self.kept[-1, k] else MUTED
-            # From each place where it came to the next where it left: one bar, without seams.
-            turns = np.flatnonzero(np.diff(np.concatenate([[0], self.kept[:, k].astype(int), [0]])))
-            spans = [(edges[i], edges[j] - edges[i]) for i, j in zip(turns[::2], turns[1::2], strict=True)]
-            ax.broken_barh(spans, (k - 0.35, 0.7), color=colour, linewidth=0)
-        ax.set_yticks(range(len(self.names)), self.names, fontsize=7, parse_math=False)
-        ax.invert_yaxis()
-        ax.set_title("kept now (blue) and earlier (grey)", fontsize=9, color=INK, loc="left")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.margins(x=0.02)
+        self._label_ends(float(self.sizes[-1]), ends[:16])
         return self
 
 
-class CriterionDisplay(_Display):
+class CriterionDisplay(Display):
     """The criterion over sizes, and the size chosen.
 
     Parameters
@@ -223,13 +294,25 @@ class CriterionDisplay(_Display):
     ----------
     ax_, figure_ : matplotlib axes and figure
     line_ : matplotlib line
+
+    Examples
+    --------
+    >>> from thresher import SparseRegressor
+    >>> from thresher.io.sources.synthetic import SparseLinearStream
+    >>> from thresher.plotting import CriterionDisplay
+    >>> model = SparseRegressor(selection="ebic").fit(*SparseLinearStream(30, 3, signal=1.0, seed=4).draw(500))
+    >>> CriterionDisplay.from_estimator(model).selection.chosen
+    3
     """
 
-    LABELS: ClassVar[dict[str, str]] = {
-        "ebic": "extended BIC",
-        "posterior": "mean squared distance from the posterior mean",
-        "cv": "cross-validated mean squared error",
-        "noise_edge": "misfit and price of ranks",
+    LABELS: ClassVar[dict[str, tuple[str, str]]] = {
+        "ebic": ("extended BIC", "The size with the least criterion is chosen."),
+        "posterior": (
+            "distance from the posterior mean",
+            "Mean squared distance of fitted values. The shortest list that is close enough is chosen.",
+        ),
+        "cv": ("cross-validated mean squared error", "The band is one standard error. The least error is chosen."),
+        "noise_edge": ("misfit and price of ranks", "The rank with the least criterion is chosen."),
     }
 
     def __init__(self, selection: Any) -> None:
@@ -245,62 +328,25 @@ class CriterionDisplay(_Display):
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
         chosen = self.selection
-        ax = self._axes(ax, "size", self.LABELS.get(chosen.method, "criterion"))
-        sizes, criterion = chosen.sizes, chosen.criterion
+        label, caption = self.LABELS.get(chosen.method, (printable(chosen.method), "The least is chosen."))
+        ax = self._axes(ax, "size", label, "Why this size", caption)
+        colours, sizes, criterion = self.palette_, chosen.sizes, chosen.criterion
         if chosen.standard_error is not None:
             spread = chosen.standard_error
-            ax.fill_between(sizes, criterion - spread, criterion + spread, color=BLUE, alpha=0.15, linewidth=0)
-        (self.line_,) = ax.plot(sizes, criterion, color=BLUE, marker="o", markersize=3, linewidth=1.2)
+            band = {"color": colours.accent, "alpha": 0.18, "linewidth": 0}
+            ax.fill_between(sizes, criterion - spread, criterion + spread, **band)
+        (self.line_,) = ax.plot(sizes, criterion, color=colours.accent, marker="o", markersize=3, linewidth=1.2)
         at = int(np.searchsorted(sizes, chosen.chosen))
-        ax.plot(sizes[at], criterion[at], "o", color=COLOURS[1], markersize=7)
+        ax.plot(sizes[at], criterion[at], "D", color=colours.contrast, markersize=7)
         ax.annotate(
             f"{chosen.chosen}, after {chosen.n_samples:,} rows",
             (sizes[at], criterion[at]),
-            xytext=(6, 14),
+            xytext=(0, -9),
             textcoords="offset points",
-            ha="left",
-            color=COLOURS[1],
+            ha="center" if 0 < at < len(sizes) - 1 else "right" if at else "left",
+            va="top",
+            color=colours.contrast,
         )
-        return self
-
-
-class IntervalsDisplay(_Display):
-    """Coefficients with their confidence intervals.
-
-    Parameters
-    ----------
-    intervals : Intervals
-        As ``model.confidence_intervals()`` gives them.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure
-    """
-
-    def __init__(self, intervals: Any) -> None:
-        self.intervals = intervals
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **how: Any) -> Self:
-        """Draw the intervals of a fitted `SparseRegressor`; keywords go to ``confidence_intervals``."""
-        return cls(estimator.confidence_intervals(**how)).plot(ax=ax)
-
-    def plot(self, ax: Any = None) -> Self:
-        """Draw."""
-        found = self.intervals
-        self.height = max(1.8, 0.9 + 0.22 * len(found))  # type: ignore[misc]
-        ax = self._axes(ax, "coefficient", "feature")
-        ax.axvline(0.0, color=MUTED, linewidth=0.8)
-        places = np.arange(len(found))
-        known = np.isfinite(found.standard_error)
-        error = np.array([found.estimate - found.lower, found.upper - found.estimate])[:, known]
-        ax.errorbar(found.estimate[known], places[known], xerr=error, fmt="o", color=BLUE, markersize=4, linewidth=1.4)
-        ax.plot(found.estimate[~known], places[~known], "o", color=MUTED, markersize=4)
-        names = (
-            [str(j) for j in found.features] if found.names is None else [printable(str(name)) for name in found.names]
-        )
-        labels = [name if sure else f"{name} (unknown)" for name, sure in zip(names, known, strict=True)]
-        ax.set_yticks(places, labels, fontsize=8, parse_math=False)
-        ax.invert_yaxis()
-        ax.set_title(f"{100 * found.level:g} % intervals, {found.method}", fontsize=9, color=INK, loc="left")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.margins(y=0.15)
         return self

@@ -1,74 +1,233 @@
-"""A fitted sparse model as one HTML page: what it found, how sure it is, how it came about, what could be wrong."""
+"""A fitted sparse model as one HTML page: what drives the response, how sure, how it changed, what could be wrong.
 
-import io
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+The page needs nothing but itself: no scripts, no files, no addresses. Names of columns are text, whatever is in them.
+"""
 
-from thresher._utils.page import definitions, page, picture, text
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import pairwise
+
+from thresher._utils.page import definitions, page, text
 from thresher.estimators._linear import SummaryLinear
-from thresher.inference.model_summary import INTERCEPT, ModelSummary
-from thresher.plotting.displays import CoefficientsDisplay, CriterionDisplay, IntervalsDisplay, SupportDisplay
+from thresher.inference.diagnostics import Finding
+from thresher.inference.model_summary import INTERCEPT, ModelSummary, Term
+from thresher.plotting._page_pictures import bar, figure
+from thresher.plotting.displays import CriterionDisplay, InclusionDisplay, PathDisplay
+from thresher.plotting.drift_display import DriftDisplay
+from thresher.plotting.history_displays import CoefficientsDisplay, PrequentialDisplay, SupportDisplay
 
-SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "thresher", "font.family": "sans-serif", "font.size": 9}
+# Features that are shown with a bar; the table at the end has all.
+MOST = 20
+# Words for the probability that a feature matters, from these values on.
+SURE = ((0.99, "practically certain"), (0.9, "very likely"), (0.5, "likely"), (0.0, "uncertain"))
+# What the diagnosis looks at, in words, and how bad it is.
+ASKED = {
+    "rows": "Enough rows",
+    "condition": "Columns that can be told apart",
+    "twins": "Look-alikes",
+    "constant": "Constant columns",
+    "noise": "Noise",
+    "support": "A stable choice",
+    "drift": "A stream that changes",
+}
+SEVERITY = {"warning": 0, "note": 1, "ok": 2}
+# What pictures are called that are drawn in two places.
+ERRORS = "Error on rows before the model learned from them"
+DRIFT = "Coefficients in a stream that changes, and the recent rows that they rest on"
 
 
-def model_page(model: SummaryLinear, title: str, facts: dict[str, str] | None = None) -> str:
+def model_page(model: SummaryLinear, title: str, target: str = "y", facts: dict[str, str] | None = None) -> str:
     """The page. Needs matplotlib.
 
     Parameters
     ----------
     model : SummaryLinear
     title : str
+        For the window.
+    target : str, default="y"
+        What the response is called.
     facts : dict of str to str, optional
-        Shown at the top, beside what the model tells itself.
+        Shown with the details, beside what the model tells itself.
     """
     table = model.summary()
-    pictures = "\n".join(_pictures(model, table))
-    findings = "\n".join(
-        f'<li><span class="verdict {finding.severity}">{finding.severity}</span>{text(finding.sentence)}</li>'
-        for finding in table.findings
+    style = files("thresher.plotting").joinpath("_model_page.css").read_text()
+    parts = [
+        f"<h1>What drives {text(target)}</h1>",
+        f'<p class="lede">{text(_in_short(model, table, target))}</p>',
+        *_drivers(table, target),
+        "<h2>How sure is this?</h2>",
+        *_sureness(model, table),
+        "<h2>How did it change?</h2>",
+        *(_drift(model, table) if table.follows_recent else _changes(model)),
+        "<h2>What could be wrong?</h2>",
+        *_findings(table.findings),
+        "<h2>Details</h2>",
+        *_details(model, table, facts or {}),
+    ]
+    return page(title, "\n".join(parts), style)
+
+
+def _in_short(model: SummaryLinear, table: ModelSummary, target: str) -> str:
+    rows = f"{table.n_samples:,} rows"
+    if not table.n_kept:
+        return f"None of the {table.n_features:,} columns helps to predict {target}, as far as {rows} can tell."
+    columns = f"{table.n_kept} of {table.n_features:,} columns"
+    explained = "" if table.r2 is None else f" and explain {100 * table.r2:.0f} % of the variation of {target}"
+    sentence = f"From {rows}, {columns} were kept{explained}."
+    if table.prequential_r2 is not None:
+        share = f"{100 * max(table.prequential_r2, 0.0):.0f} %"
+        sentence += f" On rows that the model had not seen, it explained {share}."
+    if table.follows_recent:
+        sentence += f" The data have changed, so this is what recent rows say, worth about {table.n_effective:,.0f}."
+    return sentence
+
+
+def _drivers(table: ModelSummary, target: str) -> Iterator[str]:
+    terms = [term for term in table.terms if term.name != INTERCEPT]
+    shown = [term for term in terms if term.standardized is not None][:MOST]
+    if not shown:
+        return
+    largest = max(abs(end) for term in shown for end in _standardized(term))
+    filled = True if table.follows_recent else None  # without intervals, nothing says that a bar may be zero
+    yield '<ol class="drivers">'
+    for term in shown:
+        low, value, high = _standardized(term)
+        note = f"<small>{text(term.note)}</small>" if term.note else ""
+        yield (
+            f'<li><span class="name">{text(term.name)}{note}</span>'
+            f"{bar(value / largest, low / largest, high / largest, term.lower is not None, filled)}"
+            f'<span class="size">{text(_size(term))}<small>{text(_remarks(term))}</small></span></li>'
+        )
+    yield "</ol>"
+    more = f" The other {len(terms) - len(shown)} columns are in the table below." if len(terms) > len(shown) else ""
+    lines = "" if table.follows_recent else f" Lines are {100 * table.level:g} % intervals. Dashed bars may be zero."
+    yield (
+        f'<p class="muted">Bars to the right raise {text(target)}, bars to the left lower it. Their lengths can be '
+        f"compared: they are the change of {text(target)}, in standard deviations, when a column rises by one of its "
+        f"own.{lines}{text(more)}</p>"
     )
+
+
+def _standardized(term: Term) -> tuple[float, float, float]:
+    """The lower end, the estimate and the upper end, in standard deviations."""
+    value = term.standardized or 0.0
+    if term.lower is None or term.upper is None or term.coef == 0.0:
+        return value, value, value
+    unit = value / term.coef
+    return unit * term.lower, value, unit * term.upper
+
+
+def _size(term: Term) -> str:
+    if term.lower is None:
+        return f"{term.standardized:+.2f}"
+    low, value, high = _standardized(term)
+    return f"{value:+.2f} ({low:+.2f} to {high:+.2f})"
+
+
+def _remarks(term: Term) -> str:
+    per_unit = f"{term.coef:+.3g} for each unit"
+    return per_unit if term.inclusion is None else f"{_sure(term.inclusion)}; {per_unit}"
+
+
+def _sure(probability: float) -> str:
+    return next(word for least, word in SURE if probability >= least)
+
+
+def _sureness(model: SummaryLinear, table: ModelSummary) -> Iterator[str]:
+    terms = [term for term in table.terms if term.name != INTERCEPT]
+    sure = [term for term in terms if (term.inclusion or 0.0) >= SURE[0][0]]
+    if table.follows_recent:
+        yield (
+            "<p>Recent rows are followed since they predict better than all rows. Such coefficients have no intervals "
+            "and no probabilities. A model with a half-life or a window has them.</p>"
+        )
+    elif any(term.inclusion is not None for term in terms):
+        yield (
+            f"<p>Columns that are practically certain to matter: {len(sure)} of {len(terms)}. Their probability is "
+            "99 % or more, if the response is a sum of effects of some of the columns.</p>"
+        )
+    elif terms:
+        yield "<p>Columns are kept in groups, so there are no probabilities for single columns.</p>"
+    if table.noise is not None:
+        yield f"<p>What the model does not explain has a standard deviation of {table.noise:.3g}.</p>"
+    elif not table.follows_recent:
+        yield "<p>There are too few rows to say how far off predictions are.</p>"
+    if table.follows_recent:  # the errors are shown beside the change
+        return
+    yield '<div class="panels">'
+    if model._family.groups is None and table.noise is not None:
+        yield figure(model, InclusionDisplay, "Probability that each column matters", n_features=15)
+    yield figure(model, PrequentialDisplay, ERRORS)
+    yield "</div>"
+
+
+def _drift(model: SummaryLinear, table: ModelSummary) -> Iterator[str]:
+    history = getattr(model, "drift_history_", [])
+    since = next((before.n_samples for before in reversed(history) if not before.detected), 0)
+    yield f"<p>The data changed: recent rows are followed since about row {since:,} of {table.n_samples:,}.</p>"
+    yield '<div class="panels">'
+    yield figure(model, DriftDisplay, DRIFT)
+    yield figure(model, PrequentialDisplay, ERRORS)
+    yield "</div>"
+
+
+def _changes(model: SummaryLinear) -> Iterator[str]:
+    history = model.selection_history_
+    if len(history) < 2:
+        yield "<p>The model learned all rows at once, so there is no history. Learn rows as they arrive to see one.</p>"
+        return
+    changes = [after.n_samples for before, after in pairwise(history) if set(before.support) ^ set(after.support)]
+    last = changes[-1] if changes else None
+    yield (
+        "<p>The columns in the model never changed.</p>"
+        if last is None
+        else f"<p>The columns in the model last changed after {last:,} of {model.n_samples_seen_:,} rows.</p>"
+    )
+    yield '<div class="panels">'
+    if any(record.detected for record in getattr(model, "drift_history_", ())):
+        yield figure(model, DriftDisplay, DRIFT)
+    else:
+        yield figure(model, CoefficientsDisplay, "Coefficients as rows came in")
+    yield figure(model, SupportDisplay, "Columns in the model over time", n_features=18)
+    yield "</div>"
+
+
+def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
+    ordered = sorted(findings, key=lambda finding: SEVERITY[finding.severity])
+    open_ones = [finding for finding in ordered if finding.severity != "ok"]
+    if not open_ones:
+        yield "<p>Nothing that the checks below look for.</p>"
+    yield _listed(open_ones)
+    fine = [finding for finding in ordered if finding.severity == "ok"]
+    if fine:
+        yield f"<details><summary>Checked and found in order: {len(fine)}</summary>{_listed(fine)}</details>"
+    yield (
+        '<p class="muted">A model of past rows says what goes together, not what causes what. Changing a column on '
+        "purpose may have another effect than the one shown here.</p>"
+    )
+
+
+def _listed(findings: list[Finding]) -> str:
+    items = "\n".join(
+        f'<li><span class="verdict {finding.severity}">{finding.severity}</span>'
+        f"<b>{text(ASKED.get(finding.key, finding.key))}</b>{text(finding.sentence)}</li>"
+        for finding in findings
+    )
+    return f'<ul class="findings">\n{items}\n</ul>'
+
+
+def _details(model: SummaryLinear, table: ModelSummary, facts: dict[str, str]) -> Iterator[str]:
     parameters = ", ".join(f"{name}={value!r}" for name, value in model.get_params().items() if name != "groups")
-    return page(
-        title,
-        "\n".join(
-            [
-                f"<h1>{text(title)}</h1>",
-                definitions({**table.facts(), **(facts or {})}),
-                f'<div class="scroll">{table.html_table()}</div>',
-                *(f"<p>{text(note)}</p>" for note in table.notes()),
-                f'<div class="panels">\n{pictures}\n</div>',
-                f'<h2>What could be wrong</h2>\n<ul class="claims">\n{findings}\n</ul>',
-                f"<details><summary>Parameters</summary><p>{text(parameters)}</p></details>",
-            ]
-        ),
+    yield definitions({**table.facts(), **facts, "Model": f"{table.title}({parameters})"})
+    yield f'<div class="scroll">{table.html_table()}</div>'
+    yield from (f'<p class="muted">{text(note)}</p>' for note in table.notes())
+    yield (
+        '<p class="muted">coef: change of the response when the column rises by one unit. std. coef: the same in '
+        "standard deviations of both. P(in model): probability that the column matters.</p>"
     )
-
-
-def _pictures(model: SummaryLinear, table: ModelSummary) -> list[str]:
-    drawings: dict[str, tuple[bool, Callable[..., Any]]] = {
-        "Coefficients with their confidence intervals": (
-            any(term.standard_error is not None for term in table.terms if term.name != INTERCEPT),
-            partial(IntervalsDisplay.from_estimator, method=table.intervals),
-        ),
-        "Coefficients as rows came in": (len(model.selection_history_) > 1, CoefficientsDisplay.from_estimator),
-        "Which features were kept when": (len(model.selection_history_) > 1, SupportDisplay.from_estimator),
-        "The criterion for every size, and the size chosen": (
-            hasattr(model, "selection_"),
-            CriterionDisplay.from_estimator,
-        ),
-    }
-    return [_drawn(model, alt, draw) for alt, (there, draw) in drawings.items() if there]
-
-
-def _drawn(model: SummaryLinear, alt: str, draw: Callable[..., Any]) -> str:
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(SETTINGS):
-        figure = Figure((6.4, 4.2), layout="constrained")
-        draw(model, ax=figure.subplots())
-        file = io.BytesIO()
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    return picture(file.getvalue(), alt, 614, 403)
+    yield '<div class="panels">'
+    if table.n_kept and not table.follows_recent:  # paths and criteria are about all rows
+        yield figure(model, PathDisplay, "Models of every size, and the size chosen")
+    if hasattr(model, "selection_") and not table.follows_recent:
+        yield figure(model, CriterionDisplay, "The criterion for every size")
+    yield "</div>"

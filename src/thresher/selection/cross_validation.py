@@ -78,6 +78,15 @@ class CrossValidation(Method):
     References
     ----------
     S. Yang and Q. Sun (2026), Section 6: choose s by cross-validation on the initial batch or in the early rounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import CrossValidation, SparseRegressor
+    >>> X = np.random.default_rng(0).standard_normal((300, 20))
+    >>> y = 3.0 * X[:, 4] - 2.0 * X[:, 7] + X[:, 0]
+    >>> SparseRegressor(selection=CrossValidation(n_folds=3, one_standard_error=True)).fit(X, y).support_
+    array([0, 4, 7])
     """
 
     _schema = Schema(n_folds=Count(2), n_samples=Count(1), one_standard_error=Flag())

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from math import log
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 
 from thresher._utils.arrays import Floats, Integers
-from thresher.io.schema import Array, Count, Is, Schema
+from thresher.io.schema import Array, Count, Either, Is, Number, Schema
 from thresher.selection.criteria import Criterion, Selection
 from thresher.selection.ebic import Ebic
 from thresher.solvers.feature_basis import FeatureBasis
@@ -15,8 +16,6 @@ from thresher.solvers.least_squares import least_squares
 from thresher.solvers.posterior import Posterior
 from thresher.summaries.gram import Gram
 
-# How far fitted values may be from those of the posterior mean: this share of its risk, in mean squares.
-WITHIN = 0.25
 # No ridge beyond this multiple of a column's sum of squares.
 LARGEST_RIDGE = 1e6
 
@@ -58,41 +57,60 @@ class ShortList:
         return last < n_features and len(self.inclusion_probabilities) <= n_features
 
     def followed(self, criterion_support: Integers) -> tuple[Integers, Floats]:
-        """The list and its ridge after the criterion has chosen again, from more rows.
+        """The features and their ridge after the criterion has chosen again, from more rows.
 
-        Features that it has added since are added, without a ridge, and those that it has dropped are dropped.
+        The list stands until the criterion changes its choice. From then on the choice is the criterion's, and
+        features that are not on the list have no ridge.
         """
         if np.array_equal(criterion_support, self.criterion_support):
             return self.support, self.ridge
-        dropped = np.setdiff1d(self.criterion_support, criterion_support)
-        added = np.setdiff1d(criterion_support, np.union1d(self.criterion_support, self.support))
-        kept = ~np.isin(self.support, dropped)
-        support = np.concatenate([self.support[kept], added])
-        order = np.argsort(support)
-        return support[order], np.concatenate([self.ridge[kept], np.zeros(len(added))])[order]
+        ridge = np.zeros(len(criterion_support))
+        _, ours, theirs = np.intersect1d(self.support, criterion_support, assume_unique=True, return_indices=True)
+        ridge[theirs] = self.ridge[ours]
+        return criterion_support, ridge
 
 
 @dataclass(frozen=True)
-class PosteriorMethod(Criterion):
+class PosteriorSelection(Criterion):
     """Choose the shortest list of features whose fitted values are close to those of the posterior mean.
 
     Forward selection towards the fitted values of the posterior mean, instead of y, until the mean squared distance is
-    a quarter of the posterior's risk; then backward elimination, as long as it stays below that. The risk falls like
+    a share of the posterior's risk; then backward elimination, as long as it stays below that. The risk falls like
     1/n, so there is no floor under the error. Coefficients are the closest on the list. They are ridge regression with
     a penalty for each feature, which stands for its prior; so they can be computed again when there are more rows.
 
     Where the list is what the extended BIC chooses, and the t statistics of all its features are beyond doubt, nothing
-    is shrunk: coefficients are least squares. Where no posterior is at hand the criterion chooses, as `Ebic` does.
+    is shrunk: coefficients are least squares. Before the first posterior of a stream `Ebic` chooses.
 
     Parameters
     ----------
-    random_state : int
-        Seed of the posterior.
+    within : float, default=0.25
+        How far the fitted values may be from those of the posterior mean: their mean squared distance, as a share of
+        the risk. A smaller share makes a longer list, which predicts more like the posterior mean.
+    random_state : int, default=0
+        Seed of the posterior. `SparseRegressor` puts its own in its place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import PosteriorSelection, SparseRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 40))
+    >>> y = X[:, :12] @ (0.8 ** np.arange(12)) + rng.standard_normal(60)
+    >>> lists = [SparseRegressor(selection=PosteriorSelection(within=share)).fit(X, y) for share in (1.0, 0.25, 0.05)]
+    >>> sizes = [model.sparsity_ for model in lists]
+    >>> sizes[0] < sizes[1] < sizes[2]
+    True
     """
 
-    _schema = Schema(random_state=Count())
+    _schema = Schema(within=Either(Number(least=0.0), Count(1)), random_state=Count())
+    within: float = 0.25
     random_state: int = 0
     name: ClassVar[str] = "ebic"
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.within, Real) and 0.0 < self.within < np.inf):
+            raise ValueError(f"within must be a positive number, got {self.within!r}")
 
     def penalty(self, weight: float, freedom: Floats, log_models: Floats) -> Floats:
         """What each candidate costs, by the extended BIC."""
@@ -102,7 +120,7 @@ class PosteriorMethod(Criterion):
         """The list that this posterior asks for."""
         moments = summary.moments(centred)
         basis = FeatureBasis(moments.toward(posterior.coef))
-        enough, distances = WITHIN * posterior.risk * moments.weight, [basis.residual]
+        enough, distances = self.within * posterior.risk * moments.weight, [basis.residual]
         while basis.residual > enough and basis.add_best():
             distances.append(basis.residual)
         needed = None

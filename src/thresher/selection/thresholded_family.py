@@ -72,7 +72,7 @@ class ThresholdedFamily(Thresholding, SubsetFamily):
 
 @dataclass(frozen=True, eq=False)
 class AlgorithmPath(Path):
-    """Where Algorithm 1 comes to rest at each of some sizes, on one summary."""
+    """Where Algorithm 1 stops at each of some sizes, on one summary."""
 
     coefs: Floats  # (sizes, d)
     intercepts: Floats
@@ -87,7 +87,7 @@ class AlgorithmPath(Path):
 class AlgorithmFamily(Thresholding):
     """The candidates are the estimates of Algorithm 1 itself, with the steps and the start of a model.
 
-    Each one is where Algorithm 1 with this s comes to rest on the rows of the summary, or stands after
+    Each one is where Algorithm 1 with this s stops on the rows of the summary, or stands after
     `max_rounds`. It is what a stream of such rows converges to.
     """
 

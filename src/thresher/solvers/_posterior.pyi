@@ -22,6 +22,8 @@ class Chain:
     drawn_left: Floats
     explained: float
     noise: float
+    level: float
+    swing: float
     def __init__(
         self,
         columns: Columns,
@@ -31,5 +33,6 @@ class Chain:
         least: float,
         start: Floats,
         generator: Generator,
+        direction: Floats | None = None,
     ) -> None: ...
     def run(self, n_sweeps: int, n_moves: int, count: bool) -> None: ...

@@ -104,6 +104,8 @@ cdef class Chain:
     start : ndarray of shape (d,)
         The first model, in units of the columns.
     generator : numpy.random.Generator
+    direction : ndarray of shape (d,), optional
+        A linear function of b whose variance is wanted.
 
     Attributes
     ----------
@@ -121,30 +123,43 @@ cdef class Chain:
         Sums of b and of r.
     explained, noise : float
         Sums of b'G b and of sigma^2.
+    level, swing : float
+        Mean of direction'b, and sum of squares about it.
     """
 
     cdef Columns columns
     cdef readonly object coef, left, origin, mean, square, inclusion, drawn, drawn_left
     cdef readonly Py_ssize_t n_draws
-    cdef readonly double explained, noise, variance
+    cdef readonly double explained, noise, level, swing, variance
     cdef double freedom, least, surely_zero
     cdef double[::1] b, r, sum_mean, sum_square, sum_inclusion, sum_b, sum_r
     cdef double[::1] weight, in_use  # of zero and of all scales: probability, and how many b_j come from it
     cdef double[::1] term  # of zero and of all scales, for LANES features: what they weigh
     cdef double[LANES] z, total, along, spread  # of these features, and sums over what they weigh
     cdef double[::1] free, until  # whether b_j is zero and may become another; cumulated weights of places
-    cdef const double[::1] share, concentration
+    cdef const double[::1] share, concentration, direction
     cdef Py_ssize_t[::1] scale_of, near
     cdef object generator
     cdef bitgen_t *random
 
     def __init__(
-        self, Columns columns, shares, concentration, double freedom, double least, const double[::1] start, generator
+        self,
+        Columns columns,
+        shares,
+        concentration,
+        double freedom,
+        double least,
+        const double[::1] start,
+        generator,
+        direction=None,
     ):
         cdef Py_ssize_t j, d = columns.scale.shape[0], n_scales = len(shares)
         if start.shape[0] != d or n_scales < 6 or len(concentration) != n_scales + 1:
             raise ValueError("the first model, the scales or the prior have the wrong shape")
         self.columns, self.share, self.concentration = columns, shares, concentration
+        self.direction = np.zeros(d) if direction is None else direction
+        if self.direction.shape[0] != d:
+            raise ValueError("the direction has the wrong shape")
         self.freedom, self.least, self.generator = freedom, least, generator
         self.random = <bitgen_t *> PyCapsule_GetPointer(generator.bit_generator.capsule, "BitGenerator")
         self.coef, self.left, self.origin = np.zeros(d), columns.products.copy(), np.zeros(d, np.intp)
@@ -219,11 +234,16 @@ cdef class Chain:
     cdef void _count(self) noexcept nogil:
         """Add this draw to the sums."""
         cdef Py_ssize_t d = self.b.shape[0]
+        cdef double value, change
         self.n_draws += 1
         add_multiple(1.0, &self.b[0], &self.sum_b[0], d)
         add_multiple(1.0, &self.r[0], &self.sum_r[0], d)
         self.explained += dot(&self.b[0], &self.columns.c[0], d) - dot(&self.b[0], &self.r[0], d)
         self.noise += self.variance
+        value = dot(&self.b[0], &self.direction[0], d)
+        change = value - self.level
+        self.level += change / self.n_draws
+        self.swing += change * (value - self.level)
 
     cdef void _put(self, Py_ssize_t j, Py_ssize_t k, double value) noexcept nogil:
         """Let b_j be `value`, which comes from scale k."""

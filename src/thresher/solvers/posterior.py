@@ -31,7 +31,7 @@ SMALL_SHARES, LAST_POWER = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 26
 NONZERO = 2.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """What is known of the coefficients of a sparse linear model.
 
@@ -41,6 +41,8 @@ class Posterior:
         Posterior mean of the coefficients.
     intercept : float
         The intercept that belongs to it.
+    intercept_deviation : float
+        Posterior standard deviation of the intercept; zero if there is none.
     inclusion_probabilities : ndarray of shape (n_features,)
         Probability that a coefficient is not zero; zero for constant columns.
     standard_deviation : ndarray of shape (n_features,)
@@ -48,7 +50,8 @@ class Posterior:
     noise_variance : float
         Posterior mean of the variance of the noise.
     risk : float
-        Expected squared error of the fitted values, mean over the rows: how far the truth is from the posterior mean.
+        Expected squared error of the fitted values, mean over the rows seen: how far the truth is from the posterior
+        mean. `prediction_risk` is that of new rows.
     monte_carlo_error : float
         The part of it that more draws would remove: expected squared difference, mean over the rows, between these
         fitted values and those of infinitely many draws.
@@ -58,12 +61,48 @@ class Posterior:
 
     coef: Floats
     intercept: float
+    intercept_deviation: float
     inclusion_probabilities: Floats
     standard_deviation: Floats
     noise_variance: float
     risk: float
     monte_carlo_error: float
     n_draws: int
+
+    def __repr__(self) -> str:
+        likely = np.flatnonzero(self.inclusion_probabilities > 0.5)
+        shown = f"[{', '.join(map(str, likely[:10]))}{', ...' if len(likely) > 10 else ''}]"
+        return f"Posterior(n_features={len(self.coef)}, likely={shown}, noise_variance={self.noise_variance:.4g})"
+
+    def prediction_risk(self, summary: Gram, fit_intercept: bool = True) -> float:
+        """Expected squared error of the posterior mean on a new row, beyond the noise.
+
+        `risk` is about the rows seen, which the coefficients were fitted to; on new rows the error is larger. The
+        covariance of new rows is estimated by that of the rows seen, shrunk towards the one of independent columns as
+        far as the number of rows asks for (OAS). O(d^2) time and O(d) memory.
+
+        Parameters
+        ----------
+        summary : Gram
+            The summary that this is the posterior of.
+        fit_intercept : bool, default=True
+            Whether the model has an intercept, whose error counts too.
+
+        References
+        ----------
+        Y. Chen, A. Wiesel, Y. C. Eldar and A. O. Hero (2010). Shrinkage algorithms for MMSE covariance estimation. IEEE
+        Transactions on Signal Processing 58(10), 5016-5029.
+        """
+        check_summary(summary, Gram)
+        if summary.n_features != len(self.coef):
+            raise ValueError(f"the summary has {summary.n_features} features, the posterior {len(self.coef)}")
+        moments = summary.moments(bool(fit_intercept))
+        n = max(moments.weight, 1.0)
+        # With independent columns, errors of the coefficients add up.
+        apart = float(moments.squares @ self.standard_deviation**2) / n
+        share = _towards_independence(moments)
+        intercept = self.noise_variance / n if fit_intercept else 0.0
+        return (1.0 - share) * self.risk + share * apart + intercept
 
     def among(self, features: Integers, n_features: int) -> "Posterior":
         """The same where these are some of more features, and the others are zero."""
@@ -161,7 +200,7 @@ def posterior(
     freedom = n - centred
     if not usable.any() or not moments.total > TINY * max(n, 1.0) or not freedom > 0.0:
         nothing = np.zeros(d)
-        return Posterior(nothing, summary.mean_y if centred else 0.0, nothing, nothing, 0.0, 0.0, 0.0, 0)
+        return Posterior(nothing, summary.mean_y if centred else 0.0, 0.0, nothing, nothing, 0.0, 0.0, 0.0, 0)
     scale = np.sqrt(np.divide(n, moments.squares, out=np.zeros(d), where=usable))
     unit = scale / sqrt(n / moments.total)  # of a coefficient
     begin = np.zeros(d)
@@ -169,8 +208,19 @@ def posterior(
     support = support[usable[support]]
     begin[support] = least_squares(summary, support, centred).values / unit[support]
     columns = Columns(moments, scale, sqrt(n / moments.total))
-    chains = _run(_chains(columns, begin, freedom, np.random.SeedSequence(random_state)), columns, tolerance, burn_in)
+    begun = _chains(columns, begin, freedom, unit * summary.mean_x, np.random.SeedSequence(random_state))
+    chains = _run(begun, columns, tolerance, burn_in)
     return _pooled(summary, chains, unit, columns, centred)
+
+
+def _towards_independence(moments: Moments) -> float:
+    """How far to shrink the correlations of all columns to zero: ``sklearn.covariance.OAS`` of standardised columns."""
+    usable = np.flatnonzero(moments.squares > TINY * max(moments.weight, 1.0))
+    scale, d, squares = np.sqrt(moments.squares[usable]), len(usable), 0.0
+    for j, root in zip(usable.tolist(), scale, strict=True):
+        squares += float(np.sum((moments.column(j)[usable] / (root * scale)) ** 2))
+    beyond = (moments.weight + 1.0) * (squares - d)
+    return min((squares + d**2) / beyond, 1.0) if beyond > 0.0 else 1.0
 
 
 def _first_support(summary: Gram, moments: Moments, centred: bool) -> Integers:
@@ -181,7 +231,9 @@ def _first_support(summary: Gram, moments: Moments, centred: bool) -> Integers:
     return subsets.search(summary, penalty, most).best.support
 
 
-def _chains(columns: Columns, begin: Floats, freedom: float, seeds: np.random.SeedSequence) -> list[Chain]:
+def _chains(
+    columns: Columns, begin: Floats, freedom: float, direction: Floats, seeds: np.random.SeedSequence
+) -> list[Chain]:
     """Chains that begin at this model and at zero, in turn."""
     n, d, least = columns.weight, len(begin), PERFECT * columns.weight
     first = columns.residual(begin, least) / max(freedom - np.count_nonzero(begin), 1.0)
@@ -190,7 +242,7 @@ def _chains(columns: Columns, begin: Floats, freedom: float, seeds: np.random.Se
     shares = np.array([*SMALL_SHARES, *(1.0 - 0.25**m for m in range(1, powers + 1))])
     prior = np.array([sqrt(d), *[NONZERO / len(shares)] * len(shares)])
     return [
-        Chain(columns, shares, prior, freedom, least, (1 - i % 2) * begin, np.random.default_rng(seed))
+        Chain(columns, shares, prior, freedom, least, (1 - i % 2) * begin, np.random.default_rng(seed), direction)
         for i, seed in enumerate(seeds.spawn(N_CHAINS))
     ]
 
@@ -231,12 +283,17 @@ def _pooled(summary: Gram, chains: list[Chain], unit: Floats, columns: Columns, 
     coef = unit * mean
     variance = summary.response_variance(centred)  # of y; in the units of the chains it is one
     risk, error = _risk_and_error(chains, columns)
+    noise = variance * sum(chain.noise for chain in chains) / n_draws
+    # Given b, the intercept is normal about mean_y - mean_x'b, with variance sigma^2 / n.
+    levels = np.array([chain.level for chain in chains])
+    swing = float(sum(chain.swing for chain in chains) / n_draws + levels.var())
     return Posterior(
         coef=coef,
         intercept=summary.best_intercept(coef) if centred else 0.0,
+        intercept_deviation=sqrt(noise / columns.weight + swing) if centred else 0.0,
         inclusion_probabilities=inclusion,
         standard_deviation=unit * np.sqrt(np.maximum(square - mean**2, 0.0)),
-        noise_variance=variance * sum(chain.noise for chain in chains) / n_draws,
+        noise_variance=noise,
         risk=variance * risk,
         monte_carlo_error=variance * error,
         n_draws=n_draws,

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from thresher._utils.arrays import Floats
+from thresher._utils.arrays import ArrayLike, Floats
 from thresher._utils.checks import check_positive_integer
 from thresher.io.schema import Count, Schema
 from thresher.sparsity._common import largest, relative_concavity

@@ -3,9 +3,9 @@
 from copy import copy
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from thresher._utils.arrays import Floats
+from thresher._utils.arrays import ArrayLike, Floats, Integers
 from thresher._utils.checks import check_positive_integer
 from thresher.io.schema import Array, Count, Labels, Schema
 from thresher.sparsity._common import largest, relative_concavity
@@ -75,12 +75,12 @@ class Groups:
         """How many different groups there are."""
         return len(self.names)
 
-    def members(self, group: int) -> NDArray[np.intp]:
+    def members(self, group: int) -> Integers:
         """The columns of a group, ascending."""
         return np.flatnonzero(self.index == group)
 
     @property
-    def by_size(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def by_size(self) -> list[tuple[Integers, Integers]]:
         """Groups with the same number of columns together: their numbers, and their columns, a row for each."""
         sizes = np.bincount(self.index)
         order = np.argsort(self.index, kind="stable")

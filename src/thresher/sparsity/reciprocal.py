@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from thresher._utils.arrays import Floats
+from thresher._utils.arrays import ArrayLike, Floats
 from thresher.io.schema import Schema
 from thresher.sparsity._common import largest
 from thresher.sparsity.cardinality import Cardinality

@@ -5,6 +5,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.summaries._decay import align
 from thresher.summaries._shifted import State, mean_left_shift, recentre_shift, sums, translate
 
 # A summary is not part of another if taking it away leaves a sum of squares this far on the wrong side.
@@ -32,14 +33,18 @@ def copied(state: State, scatter: NDArray[np.floating]) -> State:
     # The first buffer may be long and nearly empty: what was not written to must not be.
     result.buffer = np.zeros(state.buffer.shape)
     result.buffer[: state.n_buffered] = state.buffer[: state.n_buffered]
+    result.decay = None if state.decay is None else state.decay.copy()
     return result
 
 
 def add(ours: State, theirs: State, sign: float) -> None:
     """Ours += sign theirs, about our shift. Both buffers must be empty; theirs is changed too."""
+    align(ours, theirs)
+    if ours.decay is not None and theirs.decay is not None:
+        ours.decay.squared += sign * theirs.decay.squared
     if theirs.weight > 0.0:
         translate(theirs, ours.shift_x - theirs.shift_x, ours.shift_y - theirs.shift_y)
-        ours.scatter += sign * theirs.scatter
+        ours.scatter += theirs.scatter if sign == 1.0 else sign * theirs.scatter
         ours.sum_x = ours.sum_x + sign * theirs.sum_x
         ours.sum_xx = ours.sum_xx + sign * theirs.sum_xx
         ours.cross = ours.cross + sign * theirs.cross

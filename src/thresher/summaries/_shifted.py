@@ -10,6 +10,9 @@ scatter - sum_x sum_x' / weight, never cancel (Chan, Golub and LeVeque, 1983).
 The newest rows wait in `buffer` as sqrt(w) z, in `buffer_y` as sqrt(w) v and in `buffer_root` as sqrt(w). They enter
 every sum together, by BLAS-3, when the buffer is full: at fixed row counts, so no sum depends on how the stream was cut
 into calls. Whoever reads a sum before that adds what is in the buffer (`Sums`).
+
+If rows were scaled, or count less as they age, weights are relative to each other (`_decay`). All sums are then read
+in units in which their weight is the effective number of rows.
 """
 
 from dataclasses import dataclass
@@ -23,8 +26,9 @@ from scipy.linalg import blas
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import LARGEST
 from thresher._utils.memory import require_bytes
-from thresher.io.schema import Array, Count, Flag, Number, Schema
+from thresher.io.schema import Array, Count, Flag, Is, Number, Schema
 from thresher.summaries._buffer import add_rows, put_rows
+from thresher.summaries._decay import Decay, decayed, weight_and_scale
 
 # The shift moves when the mean is further from it than this share of the second moment about it.
 DRIFT_SHARE = 0.1
@@ -44,6 +48,7 @@ class State:
         lambda s: s.is_within_reach(),
         # Columns to come are zero until they do.
         lambda s: not s.scatter[len(s.sum_x) :].any() and not s.scatter[:, len(s.sum_x) :].any(),
+        lambda s: s.decay is None or len(s.decay.factors) == len(s.buffer),
         scatter=Array("room", "room", dtype="f8 f4"),
         buffer=Array("block", "d"),
         buffer_y=Array("block"),
@@ -59,6 +64,7 @@ class State:
         n_samples=Count(),
         n_buffered=Count(most="n_samples", below="block"),  # a full buffer is folded at once
         started=Flag(),
+        decay=Is(Decay) | None,
     )
     scatter: NDArray[np.floating]  # (d, d) or larger, upper triangle
     buffer: Floats  # (B, d)
@@ -75,10 +81,13 @@ class State:
     n_samples: int = 0  # rows absorbed
     n_buffered: int = 0  # of which this many wait in the buffer
     started: bool = False  # whether a row has set the shift
+    decay: Decay | None = None  # if rows were scaled, or count less as they age
 
     def is_within_reach(self) -> bool:
         """Whether rows within the limits of `check_range` could have left these sums; products do not overflow then."""
         x, y = (2.0 * LARGEST[dtype] for dtype in (self.scatter.dtype, np.dtype(np.float64)))
+        if self.decay is not None and not self.decay.is_within_reach(self.weight):
+            return False
         w, root = self.weight, max(float(self.buffer_root.max()), 1.0)
         limits = (
             (x, self.shift_x),
@@ -104,6 +113,7 @@ class State:
             or self.scatter.ndim != 2
             or min(self.scatter.shape) < d
             or not 0 <= self.n_buffered <= block
+            or (self.decay is not None and self.decay.factors.shape != (block,))
         ):
             raise ValueError("The arrays of the summary do not fit together.")
 
@@ -119,6 +129,19 @@ class Sums(NamedTuple):
     shift_y: float
     sum_y: float
     sum_yy: float
+
+    def scaled(self, factor: float, weight: float) -> "Sums":
+        """The sums in other units, in which the weight is that."""
+        return Sums(
+            weight,
+            self.shift_x,
+            factor * self.sum_x,
+            factor * self.sum_xx,
+            factor * self.cross,
+            self.shift_y,
+            factor * self.sum_y,
+            factor * self.sum_yy,
+        )
 
     @property
     def mean_x(self) -> Floats:
@@ -208,8 +231,18 @@ def start_shift(state: State, X: Floats, y: Floats, weights: Floats | None) -> N
         state.shift_x, state.shift_y, state.started = np.array(X[first], np.float64), float(y[first]), True
 
 
-def buffer_rows(state: State, X: Floats, y: Floats, weights: Floats | None) -> None:
+def buffer_rows(state: State, X: Floats, y: Floats, weights: Floats | None, times: Floats | None = None) -> None:
     """Put rows into the buffer, which must have room."""
+    if state.decay is None:
+        _buffer_rows(state, X, y, weights)
+        return
+    for piece, factors in decayed(state, state.decay, len(y), times):
+        n = state.n_buffered
+        state.decay.factors[n : n + len(factors)] = factors
+        _buffer_rows(state, X[piece], y[piece], factors if weights is None else weights[piece] * factors)
+
+
+def _buffer_rows(state: State, X: Floats, y: Floats, weights: Floats | None) -> None:
     start_shift(state, X, y, weights)
     put_rows(
         X,
@@ -228,6 +261,14 @@ def buffer_rows(state: State, X: Floats, y: Floats, weights: Floats | None) -> N
 
 def sums(state: State) -> Sums:
     """The O(d) sums of all columns, over all rows."""
+    if state.decay is None:
+        return stored_sums(state)
+    weight, scale = weight_and_scale(state)
+    return stored_sums(state).scaled(scale, weight)
+
+
+def stored_sums(state: State) -> Sums:
+    """The same in the units in which they are stored."""
     n = state.n_buffered
     buffer, root, v = state.buffer[:n], state.buffer_root[:n], state.buffer_y[:n]
     sum_x, sum_xx, cross = state.sum_x, state.sum_xx, state.cross
@@ -250,7 +291,9 @@ def sums(state: State) -> Sums:
 def fold(state: State) -> bool:
     """Add the rows in the buffer to every sum, and empty it. True if the shift moved, to follow the mean."""
     rows, scatter = state.buffer[: state.n_buffered], state.scatter
-    total = sums(state)
+    total = stored_sums(state)
+    if state.decay is not None:
+        state.decay.fold(state.buffer_root[: state.n_buffered])
     _, _, state.sum_x, state.sum_xx, state.cross, _, state.sum_y, state.sum_yy = total
     state.weight = total.weight
     if rows.shape[1] < len(scatter):  # which has room for columns to come
@@ -267,9 +310,9 @@ def fold(state: State) -> bool:
     return moved
 
 
-def mean_left_shift(state: State) -> bool:
+def mean_left_shift(of: "State | Sums") -> bool:
     """Whether some column's mean is too far from its shift for cheap, accurate centring."""
-    return bool((state.sum_x * (state.sum_x / state.weight) > DRIFT_SHARE * state.sum_xx).any())
+    return bool((of.sum_x * (of.sum_x / of.weight) > DRIFT_SHARE * of.sum_xx).any())
 
 
 def recentre_shift(state: State) -> None:
@@ -307,6 +350,8 @@ def shifted_columns(state: State, columns: NDArray[np.intp]) -> Floats:
         for row, i in zip(result, columns, strict=True):
             row[i:] += state.scatter[i, i:d]
             row[:i] += state.scatter[:i, i]
+    if state.decay is not None:
+        result *= weight_and_scale(state)[1]
     return result
 
 
@@ -321,11 +366,22 @@ def scatter_product(state: State, vector: Floats) -> Floats:
         return product
     buffer = state.buffer[: state.n_buffered]
     result: Floats = blas.dsymv(1.0, state.scatter.T, vector, lower=1) + (buffer @ vector) @ buffer
+    if state.decay is not None:
+        result *= weight_and_scale(state)[1]
     return result
 
 
 def block_sums(state: State, columns: NDArray[np.intp]) -> tuple[Floats, Sums]:
     """Sum w z_i z_j over all rows, for i and j among some columns, and their O(d) sums; the buffer is read once."""
+    block, total = stored_block_sums(state, columns)
+    if state.decay is not None:
+        weight, scale = weight_and_scale(state)
+        block, total = scale * block, total.scaled(scale, weight)
+    return block, total
+
+
+def stored_block_sums(state: State, columns: NDArray[np.intp]) -> tuple[Floats, Sums]:
+    """The same in the units in which they are stored."""
     n, s = state.n_buffered, len(columns)
     rows = np.empty((n, s + 2))
     state.buffer[:n].take(columns, axis=1, out=rows[:, :s], mode="clip")
@@ -358,4 +414,6 @@ def shifted_scatter(state: State) -> Floats:
     buffer = state.buffer[: state.n_buffered]
     if len(buffer):
         result += buffer.T @ buffer
+    if state.decay is not None:
+        result *= weight_and_scale(state)[1]
     return result

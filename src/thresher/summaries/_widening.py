@@ -5,6 +5,7 @@ appending columns is appending zeros, and the sums of the other columns stay as 
 """
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,6 +38,8 @@ def widened(state: State, n_features: int, room: int, block: int) -> State:
     result.buffer = np.zeros((length, n_features))
     result.buffer[:n, :before] = state.buffer[:n]
     result.buffer_y, result.buffer_root = padded(state.buffer_y, length), padded(state.buffer_root, length)
+    if state.decay is not None:
+        result.decay = replace(state.decay, factors=padded(state.decay.factors, length))
     for name in ("shift_x", "sum_x", "sum_xx", "cross"):
         setattr(result, name, padded(getattr(state, name), n_features))
     return result

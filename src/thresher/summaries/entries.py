@@ -3,9 +3,8 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from thresher._utils.arrays import Floats, running_sum
+from thresher._utils.arrays import ArrayLike, Floats, Integers, running_sum
 from thresher._utils.checks import (
     as_real,
     check_finite,
@@ -14,13 +13,15 @@ from thresher._utils.checks import (
     check_range,
     check_weights,
 )
+from thresher._utils.entry_table import EntryColumns, entry_blocks, refuse_names
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.locks import lock_of, locked
 from thresher._utils.memory import require_bytes
 from thresher.io.checkpoint import Saving
 from thresher.io.schema import Array, Count, Number, Schema
+from thresher.summaries._decay import check_factor
 
-Indices = NDArray[np.intp]
+Indices = Integers
 
 
 class Entries(Saving):
@@ -32,6 +33,9 @@ class Entries(Saving):
 
     at every :math:`\Theta`, however often an entry is observed. Equivalent to keeping all observations; memory is
     16 d1 d2 bytes, an observation costs O(1).
+
+    To forget, scale what there is before newer observations are merged: ``old.scaled(0.5).merge(new)``. `weight` is
+    then the effective number of observations, as in ``Gram``, and `counts` and `sums` are in units of the newest.
 
     Parameters
     ----------
@@ -63,6 +67,7 @@ class Entries(Saving):
         n_samples=Count(),
         sum_squares=Number(least=0.0),
         _total=Number(least=0.0),
+        _squared=Number(least=0.0) | None,
     )
 
     def __init__(self, shape: tuple[int, int]) -> None:
@@ -73,6 +78,7 @@ class Entries(Saving):
         self.n_samples = 0
         self.sum_squares = 0.0
         self._total = 0.0
+        self._squared: float | None = None  # sum of w f over the factors f of observations, if there are any
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,8 +87,15 @@ class Entries(Saving):
 
     @property
     def weight(self) -> float:
-        """Sum of the weights."""
-        return self._total
+        """Sum of the weights; the effective number of observations, if they were scaled."""
+        if self._squared is None:
+            return self._total
+        return self._total * (self._total / self._squared) if self._squared else 0.0
+
+    @property
+    def forgets(self) -> bool:
+        """Whether observations were scaled."""
+        return self._squared is not None
 
     def variance(self, centred: bool = True) -> Floats:
         """Scales of the coefficients: ones, since every entry is in the units of the values."""
@@ -95,18 +108,18 @@ class Entries(Saving):
         """Half the weighted mean of (value - coef - intercept)^2 over all observations; None: the best intercept."""
         theta = self._fitted(coef, intercept)
         total = np.vdot(theta, self.counts * theta - 2.0 * self.sums) + self.sum_squares
-        return max(float(total), 0.0) / (2.0 * self.weight)
+        return max(float(total), 0.0) / (2.0 * self._total)
 
     @locked
     def gradient(self, coef: ArrayLike, intercept: float | None = 0.0) -> Floats:
         """The gradient of the loss in the coefficients, d1 x d2, at a fixed intercept (None: the best one)."""
-        result: Floats = (self.counts * self._fitted(coef, intercept) - self.sums) / self.weight
+        result: Floats = (self.counts * self._fitted(coef, intercept) - self.sums) / self._total
         return result
 
     @locked
     def best_intercept(self, coef: ArrayLike) -> float:
         """The number that, added to every entry of coef, minimises the loss."""
-        return float(np.sum(self.sums - self.counts * self._check_coef(coef)) / self.weight)
+        return float(np.sum(self.sums - self.counts * self._check_coef(coef)) / self._total)
 
     def _fitted(self, coef: ArrayLike, intercept: float | None) -> Floats:
         theta = self._check_coef(coef)
@@ -123,18 +136,29 @@ class Entries(Saving):
 
     # -- absorbing -------------------------------------------------------------------------------------
 
-    def absorb(self, rows: Any, cols: Any, values: Any, sample_weight: Any = None) -> Self:
+    def absorb(self, rows: Any, cols: Any, values: Any, sample_weight: Any = None, data: Any = None) -> Self:
         """Add observations.
 
         Parameters
         ----------
-        rows, cols : array-like of int, shape (n,)
-            Indices, from zero.
-        values : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
+        rows, cols : array-like of int, shape (n,), or str
+            Indices, from zero; with `data`, the names of their columns.
+        values : array-like of shape (n,), or str
+        sample_weight : array-like of shape (n,), or str, optional
             Non-negative; a weight of two counts an observation twice.
+        data : Arrow table, optional
+            Any object with ``__arrow_c_stream__``. Its rows are read some at a time: all are added, or none.
         """
-        return self.add(*check_entries(rows, cols, values, sample_weight, self.shape))
+        if data is None:
+            refuse_names(rows, cols, values, sample_weight)
+            return self.add(*check_entries(rows, cols, values, sample_weight, self.shape))
+        with lock_of(self):
+            total = self.copy()
+            for block in entry_blocks(data, EntryColumns(rows, cols, values, sample_weight), self.shape, ids=False):
+                total.add(*block)
+            self.counts[...], self.sums[...] = total.counts, total.sums
+            self.n_samples, self.sum_squares, self._total = total.n_samples, total.sum_squares, total._total
+        return self
 
     @locked
     def add(self, rows: Indices, cols: Indices, values: Floats, weights: Floats | None) -> Self:
@@ -146,6 +170,8 @@ class Entries(Saving):
             np.add.at(self.counts.reshape(-1), place, 1.0 if weights is None else weights)
             np.add.at(self.sums.reshape(-1), place, weighted)
             self.sum_squares = running_sum(self.sum_squares, weighted * values)
+            if self._squared is not None:
+                self._squared = running_sum(self._squared, np.ones(len(values)) if weights is None else weights)
             self._total = self._total + len(values) if weights is None else running_sum(self._total, weights)
             self.n_samples += len(values)
         return self
@@ -164,6 +190,42 @@ class Entries(Saving):
         corner = np.s_[: self.shape[0], : self.shape[1]]
         result.counts[corner], result.sums[corner] = self.counts, self.sums
         result.n_samples, result.sum_squares, result._total = self.n_samples, self.sum_squares, self._total
+        result._squared = self._squared
+        return result
+
+    def empty(self) -> "Entries":
+        """A summary of the same kind that has seen nothing."""
+        return Entries(self.shape)
+
+    @locked
+    def scaled(self, factor: float) -> "Entries":
+        """The same observations, each counting `factor` times as much beside others, as a new object.
+
+        Examples
+        --------
+        >>> from thresher import Entries
+        >>> old, new = Entries((1, 1)).absorb([0, 0], [0, 0], [1.0, 1.0]), Entries((1, 1)).absorb([0], [0], [4.0])
+        >>> both = old.scaled(0.25).merge(new)
+        >>> both.sums / both.counts, both.weight
+        (array([[3.]]), 2.0)
+        """
+        check_factor(factor)
+        return self._scaled(float(factor))
+
+    @locked
+    def plain(self) -> "Entries":
+        """A summary with the same means that does not forget: of as many observations as are effective."""
+        result = self._scaled(self._total / self._squared) if self._squared else self.copy()
+        result._squared = None
+        return result
+
+    def _scaled(self, factor: float) -> "Entries":
+        result = self.copy()
+        result._squared = factor * factor * (self._total if self._squared is None else self._squared)
+        result.counts *= factor
+        result.sums *= factor
+        result.sum_squares *= factor
+        result._total *= factor
         return result
 
     def merge(self, other: "Entries") -> "Entries":
@@ -174,6 +236,8 @@ class Entries(Saving):
     def subtract(self, other: "Entries") -> "Entries":
         """The summary of the observations that are in this one but not in `other`, as a new object."""
         check_partner(self, other, "subtract", "shape")
+        if self.forgets or other.forgets:
+            raise ValueError("Cannot subtract: observations that were scaled no longer count what they did.")
         self, other = self.copy(), other.copy()  # one after the other, so that nobody waits for both
         result = self._combine(other, -1)
         wrong = result.counts < -1e-9 * np.maximum(self.counts, 1.0)
@@ -192,6 +256,8 @@ class Entries(Saving):
         result.n_samples += sign * other.n_samples
         result.sum_squares += sign * other.sum_squares
         result._total += sign * other._total
+        if self.forgets or other.forgets:
+            result._squared = sum(one._total if one._squared is None else one._squared for one in (self, other))
         return result
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ cdef class Moments:
     cdef readonly object squares, products, dtype
     cdef object state
     cdef bint centred
+    cdef double scale  # from the units in which sums are stored to those in which they are read
     cdef Py_ssize_t n_buffered
     cdef double[:, ::1] scatter  # None if it is in float32
     cdef float[:, ::1] scatter_single

@@ -4,6 +4,7 @@ import numpy as np
 
 from thresher._utils.reductions cimport add_multiple
 
+from thresher.summaries._decay import weight_and_scale
 from thresher.summaries._shifted import scatter_product, sums
 
 
@@ -31,6 +32,7 @@ cdef class Moments:
         self.centred, self.weight = centred, total.weight
         self.squares, self.products = total.squares(centred), total.products_y(centred)
         self.total, self.dtype = total.squares_y(centred), state.scatter.dtype
+        self.scale = 1.0 if state.decay is None else weight_and_scale(state)[1]
         if self.dtype == np.float32:
             self.scatter, self.scatter_single = None, state.scatter
         else:
@@ -84,6 +86,9 @@ cdef class Moments:
                 out[i] = self.scatter[j, i]
         for i in range(self.n_buffered):
             add_multiple(self.buffer[i, j], &self.buffer[i, 0], out, d)
+        if self.scale != 1.0:
+            for i in range(d):
+                out[i] *= self.scale
         if self.centred:
             add_multiple(-self.centring[j], &self.centring[0], out, d)
         else:

@@ -1,19 +1,21 @@
 """The summary of a stream of rows with many responses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import blas
 from scipy.sparse import issparse
 
-from thresher._utils.arrays import Floats
+from thresher._utils.arrays import ArrayLike, Floats
 from thresher._utils.checks import check_partner, check_positive_integer, check_rows
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.locks import lock_of, locked
 from thresher.io.checkpoint import Saving
 from thresher.io.schema import Count, Is, Schema
+from thresher.summaries._decay import weight_and_scale
+from thresher.summaries._tables import absorb_table, are_names, refuse_names
 from thresher.summaries.gram import Gram
 
 
@@ -30,6 +32,12 @@ class MultiResponse(Saving):
     ----------
     n_features, n_responses : int
         p and q.
+    half_life : float or timedelta, optional
+        Rows of age u count 2^(-u / half_life), in rows or in seconds, as in ``Gram``.
+    window : int, float or timedelta, optional
+        Only the last rows count, or those of the last seconds, as in ``Gram``.
+    exact_window : bool, default=False
+        Let each row leave on its own, as in ``Gram``.
 
     References
     ----------
@@ -57,10 +65,17 @@ class MultiResponse(Saving):
         _joint=Is(Gram),
     )
 
-    def __init__(self, n_features: int, n_responses: int) -> None:
+    def __init__(
+        self,
+        n_features: int,
+        n_responses: int,
+        half_life: float | timedelta | None = None,
+        window: float | timedelta | None = None,
+        exact_window: bool = False,
+    ) -> None:
         self.n_features = check_positive_integer(n_features, "n_features")
         self.n_responses = check_positive_integer(n_responses, "n_responses")
-        self._joint = Gram(n_features + n_responses)
+        self._joint = Gram(n_features + n_responses, half_life=half_life, window=window, exact_window=exact_window)
 
     # -- what it holds ---------------------------------------------------------------------------------
 
@@ -71,8 +86,33 @@ class MultiResponse(Saving):
 
     @property
     def weight(self) -> float:
-        """Sum of the weights."""
+        """Sum of the weights; the effective number of rows, if they were scaled or count less as they age."""
         return self._joint.weight
+
+    @property
+    def half_life(self) -> float | None:
+        """Age at which a row counts half as much, in rows or seconds; None if all rows count equally."""
+        return self._joint.half_life
+
+    @property
+    def window(self) -> float | None:
+        """How many of the last rows count, or seconds; None if all do."""
+        return self._joint.window
+
+    @property
+    def exact_window(self) -> bool:
+        """Whether each row leaves the window on its own."""
+        return self._joint.exact_window
+
+    @property
+    def last_time(self) -> float | None:
+        """Time of the newest row in seconds; None if rows had no times."""
+        return self._joint.last_time
+
+    @property
+    def forgets(self) -> bool:
+        """Whether rows were scaled, or count less as they age, or leave."""
+        return self._joint.forgets
 
     @property
     def mean_x(self) -> Floats:
@@ -83,6 +123,11 @@ class MultiResponse(Saving):
     def mean_y(self) -> Floats:
         """Weighted mean of y; zero before the first row."""
         return self._joint.mean_x[self.n_features :]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """How co-moments are stored: float64."""
+        return self._joint.dtype
 
     def variance(self, centred: bool = True) -> Floats:
         """Mean square of each feature, about its mean or about zero; exactly zero for a constant column."""
@@ -118,7 +163,7 @@ class MultiResponse(Saving):
 
     @locked
     def loss(self, coef: ArrayLike, intercept: ArrayLike | None = 0.0) -> float:
-        """Half the weighted mean of |y - x coef - intercept|^2 over all rows so far; None is the best intercept."""
+        """Half the weighted mean of ``|y - x coef - intercept|^2`` over all rows so far; None is the best intercept."""
         joined, product, along_sum, beta = self._residual_sums(coef, intercept)
         total = np.sum(joined * product) + 2.0 * beta @ along_sum + self.weight * beta @ beta
         return max(float(total), 0.0) / (2.0 * self.weight)
@@ -149,6 +194,8 @@ class MultiResponse(Saving):
             state, sums = self._joint.state, self._joint.sums()
             buffer = state.buffer[: state.n_buffered]
             product = blas.dsymm(1.0, state.scatter.T, joined, lower=1) + buffer.T @ (buffer @ joined)
+            if state.decay is not None:
+                product *= weight_and_scale(state)[1]
         along_sum: Floats = sums.sum_x @ joined
         if intercept is None:
             beta = -along_sum / sums.weight
@@ -164,25 +211,51 @@ class MultiResponse(Saving):
 
     # -- absorbing rows --------------------------------------------------------------------------------
 
-    def absorb(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
+    def absorb(
+        self, X: Any, Y: Any, sample_weight: Any = None, features: Sequence[str] | None = None, times: Any = None
+    ) -> Self:
         """Add rows.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, p)
-        Y : array-like of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Non-negative; a weight of two counts a row twice.
+        X : array-like or sparse matrix of shape (n, p), or Arrow table
+            An Arrow table is any object with ``__arrow_c_stream__``: pyarrow tables and readers, polars and pandas
+            frames, DuckDB relations. Its rows are read some at a time.
+        Y : array-like of shape (n, q), or list of str
+            Responses; the names of their columns if X is an Arrow table.
+        sample_weight : array-like of shape (n,), or str, optional
+            Non-negative; a weight of two counts a row twice. The name of the column if X is an Arrow table.
+        features : list of str, optional
+            Columns of an Arrow table, as in ``Gram.absorb``.
+        times : array-like of shape (n,), or str, optional
+            When each row was, with `half_life` or `window`: numbers of seconds, or dates and times. They must not go
+            back. The name of the column if X is an Arrow table.
         """
+        if are_names(Y):
+            names = [Y] if isinstance(Y, str) else Y
+            if len(names) != self.n_responses:
+                raise ValueError(f"Y names {len(names)} columns; the summary has {self.n_responses} responses.")
+            absorb_table(self, self._joint, X, names, sample_weight, features, times)
+            return self
+        refuse_names(sample_weight, features, times)
         double = np.dtype(np.float64)
         rows, responses, weights = check_rows(X, Y, sample_weight, self.n_features, double, self.n_responses)
-        return self.absorb_checked(rows, responses, weights)
+        with lock_of(self):
+            return self.absorb_checked(rows, responses, weights, self.check_times(times, len(responses)))
 
-    def absorb_checked(self, X: Any, Y: Floats, weights: Floats | None) -> Self:
+    def check_times(self, times: Any, n_rows: int) -> Floats | None:
+        """Times of the next rows in seconds; an error if they go back, or if there should be some, or none."""
+        return self._joint.check_times(times, n_rows)
+
+    def absorb_checked(self, X: Any, Y: Floats, weights: Floats | None, times: Floats | None = None) -> Self:
         """Add rows that were checked."""
+        start = 0
         with lock_of(self), InterruptsDeferred() as interrupts:
-            for block in self.blocks(X, Y, weights):
-                self._joint.absorb_checked(*block)
+            for rows, responses, some in self.blocks(X, Y, weights):
+                self._joint.absorb_checked(
+                    rows, responses, some, None if times is None else times[start : start + len(rows)]
+                )
+                start += len(rows)
                 interrupts.check()
         return self
 
@@ -205,8 +278,16 @@ class MultiResponse(Saving):
         """A summary of the same kind that has seen nothing."""
         return self._with(self._joint.empty())
 
+    def scaled(self, factor: float) -> "MultiResponse":
+        """The summary of the same rows, each counting `factor` times as much beside rows of others: a new object."""
+        return self._with(self._joint.scaled(factor))
+
+    def plain(self) -> "MultiResponse":
+        """A summary with the same sums that does not forget, as a new object: of as many rows as are effective."""
+        return self._with(self._joint.plain())
+
     def merge(self, other: "MultiResponse") -> "MultiResponse":
-        """The summary of both streams, as a new object."""
+        """The summary of both streams, as a new object; of the same half-life, if they have one."""
         check_partner(self, other, "merge", "n_features", "n_responses")
         return self._with(self._joint.merge(other._joint))
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
 from thresher.io.schema import Count, Text, described
-from thresher.io.sources.choices import Policy
+from thresher.io.sources.choices import LatePolicy, Policy
 from thresher.io.sources.columns import Columns, Rows
 from thresher.io.sources.source import Source
 from thresher.io.sources.source_error import ChangedSourceError
@@ -46,11 +46,11 @@ class Digest:
     """Of all numbers so far, row by row, so that it does not depend on how many come at a time."""
 
     def __init__(self) -> None:
-        self._parts = [hashlib.sha256() for _ in range(3)]
+        self._parts = [hashlib.sha256() for _ in range(4)]
 
     def update(self, rows: Rows) -> None:
         """Take the next rows into account."""
-        for part, numbers in zip(self._parts, (rows.X, rows.y, rows.weights), strict=True):
+        for part, numbers in zip(self._parts, (rows.X, rows.y, rows.weights, rows.times), strict=True):
             if numbers is not None:
                 part.update(numbers.data)
 
@@ -65,12 +65,12 @@ class Batch(NamedTuple):
     ----------
     names : list of str
         Of the columns of X.
-    X, y, weights : ndarray
-        Without missing values. Responses and weights are None if there are none.
+    X, y, weights, times : ndarray
+        Without missing values. Responses, weights and times are None if there are none.
     place : Place
         Where the next batch begins.
     n_skipped : int
-        Rows left out because a value was missing.
+        Rows left out because a value was missing, or because they came late.
     n_filled : int
         Values that were missing and are column means now.
     n_unknown : int
@@ -91,6 +91,7 @@ class Batch(NamedTuple):
     n_unknown: int
     kept: NDArray[np.bool_] | None
     unterminated: bool = False
+    times: Floats | None = None
 
 
 class Batches:
@@ -110,6 +111,8 @@ class Batches:
         Whether places are to be used later: telling what was in the rows takes a little time.
     most_rows : int, default=4096
         The largest batch, if that is to be smaller.
+    late : {"error", "skip"}
+        What to do about a row whose time is before that of an earlier row: fail, or leave it out.
 
     Attributes
     ----------
@@ -139,7 +142,9 @@ class Batches:
         start: Place = START,
         digest: bool = True,
         most_rows: int = MOST_ROWS,
+        late: LatePolicy = "error",
     ) -> None:
+        self._late = late
         self._source, self._columns, self._missing, self._start = source, columns, missing, start
         self._most_rows = min(most_rows, MOST_ROWS)
         self.n_again = 0
@@ -150,6 +155,7 @@ class Batches:
         n_read = self._n_gone = self._start.n_gone
         self._digest = None if self._digest is None else Digest()
         n_replaced = self._source.n_replaced
+        newest = -np.inf
         for table, file, first_row in self._source.tables(self._columns.kinds):
             if self._source.n_replaced > n_replaced:
                 if n_read < self._start.n_rows:
@@ -163,11 +169,12 @@ class Batches:
                     if self._digest is not None:
                         self._digest.update(rows)
                     n_read += part.num_rows
+                    late, newest = self._late_rows(rows, newest, file, first_row)
                     self.n_again = min(n_read, self._start.n_rows)
                     if n_read == self._start.n_rows:
                         self._check_digest()
                     elif n_read > self._start.n_rows:
-                        yield self._batch(rows, file, first_row, n_read)
+                        yield self._batch(rows, late, file, first_row, n_read)
                     first_row += part.num_rows
         if n_read < self._start.n_rows:
             raise self._too_few(n_read)
@@ -192,14 +199,33 @@ class Batches:
                 "Start again without the old model, or bring the old file back."
             )
 
-    def _batch(self, rows: Rows, file: TableFile, first_row: int, n_read: int) -> Batch:
-        X, y, weights = rows.X, rows.y, rows.weights
+    def _late_rows(
+        self, rows: Rows, newest: float, file: TableFile, first_row: int
+    ) -> tuple[NDArray[np.bool_] | None, float]:
+        """Which rows come after later ones, None if none does; and the latest time so far."""
+        if rows.times is None or not len(rows.times):
+            return None, newest
+        latest = np.fmax.accumulate(np.append(newest, rows.times))
+        late = rows.times < latest[:-1]
+        if not late.any():
+            return None, float(latest[-1])
+        if self._late == "error":
+            row = int(late.argmax())
+            raise file.error(
+                f"column {self._columns.time!r} goes back, from {latest[row]:.15g} to {rows.times[row]:.15g} seconds; "
+                "sort the rows by time, or leave late ones out with --late-rows skip.",
+                first_row + row,
+            )
+        return late, float(latest[-1])
+
+    def _batch(self, rows: Rows, late: NDArray[np.bool_] | None, file: TableFile, first_row: int, n_read: int) -> Batch:
+        X, y, weights, times = rows.X, rows.y, rows.weights, rows.times
         place = Place(n_read, "" if self._digest is None else str(self._digest), self._n_gone)
         kept, n_filled = None, 0
-        if any(part is not None and np.isnan(part.sum()) for part in (X, y, weights)):
+        if late is not None or any(part is not None and np.isnan(part.sum()) for part in (X, y, weights, times)):
             gaps = np.isnan(X)
             lost = np.zeros(len(X), bool)
-            for part in (y, weights):
+            for part in (y, weights, times):
                 if part is not None:
                     lost |= np.isnan(part)
             if self._missing == "mean":
@@ -214,23 +240,29 @@ class Batches:
                     )
             else:
                 lost |= gaps.any(axis=1)
-            if self._missing == "error":
-                raise self._complaint(gaps, y, int(lost.argmax()), file, first_row)
+            if self._missing == "error" and lost.any():
+                raise self._complaint(gaps, rows, int(lost.argmax()), file, first_row)
+            if late is not None:
+                lost |= late
             if lost.any():
                 kept = ~lost
-                X, y, weights = X[kept], None if y is None else y[kept], None if weights is None else weights[kept]
+                X = X[kept]
+                y, weights, times = (None if part is None else part[kept] for part in (y, weights, times))
         n_skipped = 0 if kept is None else int((~kept).sum())
         last = self._source.unterminated
-        return Batch(self._names, X, y, weights, place, n_skipped, n_filled, rows.n_unknown, kept, last)
+        return Batch(self._names, X, y, weights, place, n_skipped, n_filled, rows.n_unknown, kept, last, times)
 
-    def _complaint(
-        self, gaps: NDArray[np.bool_], y: Floats | None, row: int, file: TableFile, first_row: int
-    ) -> Exception:
+    def _complaint(self, gaps: NDArray[np.bool_], rows: Rows, row: int, file: TableFile, first_row: int) -> Exception:
         name: str | None
         if gaps[row].any():
             name = self._columns.groups[int(gaps[row].argmax())]
         else:
-            name = self._columns.target if y is not None and np.isnan(y[row]) else self._columns.weight
+            given = (
+                (rows.y, self._columns.target),
+                (rows.weights, self._columns.weight),
+                (rows.times, self._columns.time),
+            )
+            name = next(name for numbers, name in given if numbers is not None and np.isnan(numbers[row]))
         return file.error(
             f"column {name!r} has no value; --missing skip leaves such rows out, --missing mean fills them in.",
             first_row + row,

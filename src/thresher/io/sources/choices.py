@@ -20,3 +20,6 @@ FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 
 Policy = Literal["error", "skip", "mean"]
 POLICIES: tuple[Policy, ...] = ("error", "skip", "mean")
+# What becomes of rows whose time is before that of an earlier one.
+LatePolicy = Literal["error", "skip"]
+LATE_POLICIES: tuple[LatePolicy, ...] = ("error", "skip")

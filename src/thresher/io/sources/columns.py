@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import LARGEST
-from thresher.io.schema import Dict, Number, Schema, Text, Tuple
+from thresher.io.schema import Dict, Flag, Number, Schema, Text, Tuple
 from thresher.io.sources.source import Source
 from thresher.io.sources.source_error import SourceError
 from thresher.io.sources.table_file import REMEDY, Kinds, TableFile, is_number
@@ -31,6 +32,7 @@ class Rows(NamedTuple):
     y: Floats | None
     weights: Floats | None
     n_unknown: int  # texts that are not among the levels
+    times: Floats | None = None  # in seconds
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class Columns:
         Columns of true and false, which become ones and zeros.
     means : tuple of float
         Of each column of X, in the first rows; NaN if all values were missing there.
+    time : str or None
+        The times of rows, if they count.
+    dates : bool
+        Whether they are dates and times, not numbers of seconds.
     """
 
     _schema = Schema(
@@ -64,6 +70,8 @@ class Columns:
         levels=Dict(Tuple(each=Text()), keys=Text()),
         truths=Tuple(each=Text()),
         means=Tuple(each=Number(nan=True)),
+        time=Text() | None,
+        dates=Flag(),
     )
     target: str | None
     weight: str | None
@@ -71,6 +79,8 @@ class Columns:
     levels: dict[str, tuple[str, ...]]
     truths: tuple[str, ...]
     means: tuple[float, ...] = ()
+    time: str | None = None
+    dates: bool = False
 
     @classmethod
     def choose(
@@ -81,6 +91,7 @@ class Columns:
         features: Sequence[str] | None = None,
         drop: Sequence[str] = (),
         categories: Mapping[str, Sequence[str] | None] | None = None,
+        time: str | None = None,
     ) -> "Columns":
         """Fix the columns from the first rows of a source.
 
@@ -94,13 +105,16 @@ class Columns:
             Columns to leave out.
         categories : mapping of str to sequence of str, or to None
             Columns of texts and their levels; None takes those in the first rows, as for all other columns of texts.
+        time : str, optional
+            The times of rows: numbers of seconds, or dates and times. It is no feature unless `features` has it.
         """
         asked = dict(categories or {})
         roles = [("--target", [target]), ("--weight", [weight] if weight else []), ("--features", list(features or ()))]
+        roles.append(("--time-column", [time] if time else []))
         for option, names in [*roles, ("--drop", list(drop)), ("--categories", list(asked))]:
             for name in names:
                 source.check_column(name, option)
-        left_out = {target, weight, *drop}
+        left_out = {target, weight, time, *drop}
         chosen = [name for name in (source.columns if features is None else features) if name not in left_out]
         if not chosen:
             raise SourceError(f"{source.name} has no columns left to explain {target!r} with.")
@@ -117,7 +131,8 @@ class Columns:
                 raise SourceError(f"{source.name}: column {name!r} has texts, and numbers are needed there.")
             if kind == "truth":
                 truths.append(name)
-        plain = cls(target, weight, tuple(dict.fromkeys(chosen)), levels, tuple(truths))
+        dates = time is not None and not _has_numbers(sample, time)
+        plain = cls(target, weight, tuple(dict.fromkeys(chosen)), levels, tuple(truths), time=time, dates=dates)
         twice = [name for name, count in Counter(plain.names).items() if count > 1]
         if twice:
             raise SourceError(f"{source.name}: {twice[0]!r} is both a column and a level of one; rename the column.")
@@ -157,12 +172,13 @@ class Columns:
     @property
     def kinds(self) -> Kinds:
         """What to read."""
-        names = [*self.features, *filter(None, (self.weight, self.target))]
-        return {name: "text" if name in self.levels else "truth" if name in self.truths else "number" for name in names}
+        names = [*self.features, *filter(None, (self.weight, self.target, self.time))]
+        texts = {*self.levels, *([self.time] if self.dates else [])}
+        return {name: "text" if name in texts else "truth" if name in self.truths else "number" for name in names}
 
     def without_target(self) -> "Columns":
         """The same for rows that are only to be predicted."""
-        return replace(self, target=None, weight=None)
+        return replace(self, target=None, weight=None, time=None, dates=False)
 
     def check(self, source: Source) -> None:
         """Raise if the source lacks a column."""
@@ -189,7 +205,57 @@ class Columns:
         )
         if weights is not None and (bad := weights < 0.0).any():
             raise file.error(f"the weight in column {self.weight!r} is negative.", first_row + int(bad.argmax()))
-        return Rows(X, y, weights, n_unknown)
+        times = None
+        if self.time is not None:
+            if self.dates:
+                times = _seconds(batch.column(self.time), self.time, file, first_row)
+            else:
+                times = np.ascontiguousarray(_matrix(batch, [self.time], file, first_row)[:, 0])
+        return Rows(X, y, weights, n_unknown, times)
+
+
+def _has_numbers(sample: Any, name: str) -> bool:
+    """Whether a column has numbers; otherwise they are dates and times, or cannot be times."""
+    kind = sample.schema.field(name).type
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _seconds(column: Any, name: str, file: TableFile, first_row: int) -> Floats:
+    """Dates and times, or texts that are such, as seconds; NaN where there is none."""
+    column = _decoded(column)
+    if _is_text(column.type):
+        column = _timestamps(column.cast(pa.string()), name, file, first_row)
+    try:
+        ticks = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise file.error(
+            f"column {name!r} has values of the type {column.type}, and times are seconds, dates or timestamps.",
+            first_row,
+        ) from None
+    numbers: Floats = np.asarray(ticks.cast(NUMBER, safe=False).to_numpy(zero_copy_only=False)) / 1e6
+    return numbers
+
+
+def _timestamps(texts: Any, name: str, file: TableFile, first_row: int) -> Any:
+    """Texts such as 2026-01-31 12:00:00, all with an offset or all without."""
+    kinds = pa.timestamp("us"), pa.timestamp("us", "UTC")
+    for kind in kinds:
+        with suppress(pa.ArrowInvalid):
+            return texts.cast(kind)
+    row = max(next(row for row, text in enumerate(texts) if not _is_of(text, kind)) for kind in kinds)
+    raise file.error(
+        f"column {name!r} has {texts[row].as_py()!r}, and times are like 2026-01-31 12:00:00; if some have an offset, "
+        "all must.",
+        first_row + row,
+    )
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    try:
+        value.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _matrix(batch: Any, names: list[str], file: TableFile, first_row: int) -> Floats:

@@ -43,6 +43,13 @@ def read_sql(query: str, database: Any = None, batch_rows: int = ROWS) -> Any:
     -------
     pyarrow.RecordBatchReader
         For ``fit``, ``partial_fit``, ``predict`` and ``Gram.absorb``, with y as the name of a column.
+
+    Examples
+    --------
+    >>> from thresher import SparseRegressor, read_sql
+    >>> query = "SELECT sin(i) AS a, cos(i) AS b, 2 * sin(i) + 1 AS y FROM range(1000) t(i)"
+    >>> SparseRegressor(1).fit(read_sql(query), y="y").get_feature_names_out()
+    array(['a'], dtype=object)
     """
     connection = _connected(database)
     try:

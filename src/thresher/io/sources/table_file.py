@@ -130,7 +130,7 @@ class StoredFile(TableFile):
 
 
 def is_number(text: str) -> bool:
-    """Whether a text reads as a number, to all readers alike: Python takes 1_000 and digits of other scripts, too."""
+    """Whether a text is a number for all readers: Python takes 1_000 and digits of other scripts, too."""
     if not text.isascii() or "_" in text:
         return False
     try:

@@ -1,0 +1,79 @@
+"""Times of rows and durations, from what users have, in seconds."""
+
+from datetime import timedelta
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from thresher._utils.arrays import Floats
+from thresher._utils.checks import as_real, check_finite
+
+# Durations and times, in seconds or rows, between which floats tell a difference.
+SHORTEST, LONGEST = 1e-9, 1e15
+
+
+def as_duration(value: Any, name: str) -> float:
+    """A positive number of seconds or rows, from a number or a timedelta."""
+    if isinstance(value, timedelta | np.timedelta64):
+        number = float(np.timedelta64(value) / np.timedelta64(1, "s"))
+    elif isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        number = float(value)
+    else:
+        raise ValueError(f"{name} must be a number of rows, or of seconds, or a timedelta, got {value!r}")
+    if not SHORTEST <= number <= LONGEST:
+        raise ValueError(f"{name} must be positive, between {SHORTEST:g} and {LONGEST:g}, got {value!r}")
+    return number
+
+
+def is_timedelta(value: Any) -> bool:
+    """Whether a duration can only be one of time."""
+    return isinstance(value, timedelta | np.timedelta64)
+
+
+def as_seconds(times: Any, n_rows: int) -> Floats:
+    """A time for each row, in seconds: from numbers of seconds, or dates and times. They must not go back."""
+    array = np.asarray(times)
+    if array.dtype.kind == "O" and array.size:  # datetimes of Python, of pandas
+        array = np.array([np.datetime64(value) for value in array.ravel()]).reshape(array.shape)
+    if array.dtype.kind == "M":
+        if np.isnat(array).any():
+            raise ValueError(f"times contains NaT (first at row {int(np.argmax(np.isnat(array)))}); drop such rows.")
+        array = (array - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+    seconds = np.asarray(as_real(array, "times"), np.float64)
+    if seconds.ndim == 0:
+        seconds = np.full(n_rows, float(seconds))
+    if seconds.shape != (n_rows,):
+        raise ValueError(f"times has shape {seconds.shape}; expected ({n_rows},).")
+    seconds = np.ascontiguousarray(seconds)
+    check_finite(seconds, "times")
+    if np.abs(seconds).max() > LONGEST:
+        raise ValueError(f"times holds values up to {np.abs(seconds).max():g}; give seconds, or dates and times.")
+    back = seconds[1:] < seconds[:-1]
+    if back.any():
+        first = int(np.argmax(back)) + 1
+        raise ValueError(
+            f"times goes back at row {first}, from {seconds[first - 1]:.15g} to {seconds[first]:.15g}; sort the rows "
+            "by time."
+        )
+    return seconds
+
+
+def next_times(times: Any, n_rows: int, timed: bool | None, last: float | None) -> Floats | None:
+    """Times of the next rows in seconds, or None if rows are counted.
+
+    `timed` says which it was so far, None that both are possible; `last` is the time of the last row, if there was one.
+    """
+    if times is None:
+        if timed:
+            raise ValueError("Ages are in seconds, by a duration or by the times of earlier rows; give times=.")
+        return None
+    if timed is False:
+        raise ValueError("Earlier rows had no times, so rows are counted; give times from the first row on, or never.")
+    seconds = as_seconds(times, n_rows)
+    if last is not None and seconds[0] < last:
+        raise ValueError(
+            f"times goes back, from {last:.15g} in an earlier call to {seconds[0]:.15g}; rows must come in the order "
+            "of their times. Sort them, or leave out late ones."
+        )
+    return seconds

@@ -1,0 +1,250 @@
+"""Follows a stream that may change, beside the estimate from all rows."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from thresher._utils.arrays import Floats, Integers, padded
+from thresher.drift import levels as of_levels
+from thresher.drift.breaks import rows_since_break
+from thresher.drift.levels import Levels
+from thresher.drift.mixing import Mixing, repeated
+from thresher.drift.recent import Recent
+from thresher.drift.screening import Screen
+from thresher.drift.settings import BLOCK, BREAK_ERROR, LEAVE, N_LEVELS
+from thresher.io.schema import Array, Count, Flag, Is, List, Number, Schema
+from thresher.summaries.gram import Gram
+
+# Records of the past at the most; when there are more, every other one is dropped.
+MOST_RECORDS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class DriftRecord:
+    """How things stood after some rows.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows until then.
+    detected : bool
+        Whether the stream was seen to change, so that coefficients followed recent rows.
+    effective_rows : float
+        How many rows the mixture rested on.
+    support : ndarray of int
+        The features in use.
+    values : ndarray
+        Their coefficients.
+    """
+
+    _schema = Schema(
+        n_samples=Count(),
+        detected=Flag(),
+        effective_rows=Number(least=0.0),
+        support=Array("support", dtype="i8", least=0, ascending=True, shared=True),
+        values=Array("support"),
+    )
+    n_samples: int
+    detected: bool
+    effective_rows: float
+    support: Integers
+    values: Floats
+
+
+@dataclass(eq=False)
+class Follower:
+    """Levels, their mixture, and the features that are followed besides the support of all rows.
+
+    Blocks of rows end at fixed places: every 32 rows in the buffer of the summary, where it is folded, and where the
+    support is chosen. So the state does not depend on how rows were cut into calls.
+    """
+
+    _schema = Schema(
+        lambda f: f.mixing.past.shape[1:] == f.levels.coef.shape,
+        lambda f: len(f.mixing.past) == len(repeated(f.levels.coef[:1, :1], f.horizon)),
+        lambda f: not len(f.levels.features) or f.levels.features[-1] < len(f.screen.products),
+        lambda f: all(a.n_samples <= b.n_samples for a, b in zip(f.records, f.records[1:], strict=False)),
+        lambda f: all(not len(r.support) or r.support[-1] < len(f.screen.products) for r in f.records),
+        lambda f: f.recent is None or len(f.recent.origin) == len(f.screen.products),
+        levels=Is(Levels),
+        mixing=Is(Mixing),
+        screen=Is(Screen),
+        horizon=Count(1),
+        may_add=Flag(),
+        errors=Array("block"),
+        n_done=Count(most="block"),
+        records=List(Is(DriftRecord)),
+        spacing=Count(1),
+        n_folds=Count(),
+        recent=Is(Recent) | None,
+    )
+    levels: Levels
+    mixing: Mixing
+    screen: Screen
+    horizon: int
+    may_add: bool  # whether other features than those of the support may be followed
+    errors: Floats  # of the rows in the buffer, times sqrt(w)
+    n_done: int  # rows of the buffer that count
+    records: list[DriftRecord]
+    spacing: int = 1  # folds between records
+    n_folds: int = 0
+    recent: Recent | None = None  # rows to choose other features from
+
+    @classmethod
+    def start(
+        cls,
+        summary: Gram,
+        support: Integers,
+        ridge: Floats | None,
+        centred: bool,
+        horizon: int,
+        may_add: bool,
+        keep_rows: bool = False,
+    ) -> "Follower":
+        """Begin with all rows so far, counted equally."""
+        levels = of_levels.start(summary, support, centred)
+        levels.follow(support, ridge)
+        levels.refit()
+        state = summary.state
+        return cls(
+            levels=levels,
+            mixing=Mixing.new(levels.coef, horizon),
+            screen=Screen.new(summary.n_features),
+            horizon=horizon,
+            may_add=may_add,
+            errors=np.zeros(len(state.buffer)),
+            n_done=state.n_buffered,
+            records=[],
+            recent=Recent.new(summary, centred) if keep_rows else None,
+        )
+
+    def fits(self, summary: Gram) -> bool:
+        """Whether it can go on with a summary."""
+        state = summary.state
+        return (
+            len(self.screen.products) == summary.n_features
+            and len(self.errors) == len(state.buffer)
+            and self.n_done <= state.n_buffered
+            and (not self.records or self.records[-1].n_samples <= summary.n_samples)
+        )
+
+    @property
+    def detected(self) -> bool:
+        """Whether recent rows predict better than all rows."""
+        return self.mixing.is_open
+
+    @property
+    def effective_rows(self) -> float:
+        """How many rows the mixture rests on."""
+        return self.mixing.effective_rows(self.levels.n_rows)
+
+    def coefficients(self, n_features: int) -> tuple[Floats, float]:
+        """Coefficients and intercept of the mixture."""
+        return self.levels.coefficients(self.mixing.weights, n_features)
+
+    def absorb(self, summary: Gram, support: Integers, ridge: Floats | None, until_end: bool = False) -> None:
+        """Count the rows of the buffer in full blocks; all of them at its end, or if told so."""
+        n = summary.state.n_buffered
+        until_end = until_end or n == len(self.errors)
+        while self.n_done < n:
+            stop = min(self.n_done - self.n_done % BLOCK + BLOCK, n)
+            if stop % BLOCK and not until_end:
+                return
+            rows = self.levels.rows(summary, self.n_done, stop)
+            self.mixing.score(rows, self.errors[self.n_done : stop])
+            self.levels.add(rows)
+            self.mixing.remember(self.levels.coef)
+            if self.recent is not None:
+                self.recent.add(summary, self.n_done, stop)
+                self._look_for_break(rows, self.errors[self.n_done : stop])
+            self.n_done = stop
+            if self.recent is not None and self.may_add and self.mixing.is_open:
+                found = self.recent.candidates(summary, self.levels.features, self.levels.centred)
+                if found:
+                    self._follow(summary, support, ridge, found)
+
+    def rows_until_look(self, summary: Gram) -> int:
+        """How many more rows the summary may take at once: it must know no more rows than levels do, if they move."""
+        n = summary.state.n_buffered
+        return len(self.errors) if self.recent is None else BLOCK - n % BLOCK
+
+    def before_fold(self, summary: Gram) -> None:
+        """Count the errors of a full buffer."""
+        self.screen.add(summary, self.errors)
+
+    def after_fold(self, summary: Gram, support: Integers, ridge: Floats | None) -> bool:
+        """Begin a new buffer; other features may be followed now. False if it cannot go on."""
+        self.n_done, self.n_folds = 0, self.n_folds + 1
+        if len(self.errors) != len(summary.state.buffer):  # the first one was longer, or there are more columns
+            self.errors = np.zeros(len(summary.state.buffer))
+        if self.mixing.is_open and self.may_add:
+            found = [] if self.recent is not None else self.screen.candidates(summary, self.levels.features)
+            if found or len(self.levels.features) > len(support):
+                self._follow(summary, support, ridge, found)
+        fine = self.levels.is_finite()
+        if fine and self.n_folds % self.spacing == 0:
+            self._note(summary)
+        return fine
+
+    def choose(self, summary: Gram, support: Integers, ridge: Floats | None) -> bool:
+        """Take another support of all rows. False if it cannot go on."""
+        self.absorb(summary, support, ridge, until_end=True)
+        self._follow(summary, support, ridge, [])
+        return self.levels.is_finite()
+
+    def widened(self, summary: Gram) -> "Follower":
+        """The same for a summary with more columns, which were zero so far."""
+        errors = padded(self.errors, len(summary.state.buffer))
+        recent = None if self.recent is None else self.recent.widened(summary.n_features)
+        return replace(self, screen=self.screen.widened(summary.n_features), errors=errors, recent=recent)
+
+    def with_horizon(self, horizon: int) -> "Follower":
+        """The same, predicting so many rows ahead from now on."""
+        return replace(
+            self, horizon=horizon, mixing=replace(self.mixing, past=repeated(self.levels.coef, horizon), at=0)
+        )
+
+    def _look_for_break(self, rows: Floats, errors: Floats) -> None:
+        """Forget older rows if coefficients changed at once; looked for where errors are large."""
+        assert self.recent is not None
+        noise = float(self.mixing.losses.min())
+        if not errors @ errors > BREAK_ERROR * noise * (rows[:, 0] @ rows[:, 0]):
+            return
+        weights = self.mixing.weights if self.mixing.is_open else _ALL_ROWS
+        ago = rows_since_break(self.recent, self.levels, weights @ self.levels.coef, noise)
+        if ago:
+            self.recent.since = self.recent.n_rows - ago
+            self.levels.restart(self.recent)
+            self.mixing.reopen()
+            self.mixing.restart(self.levels.coef, self.horizon)
+
+    def keeping(self, summary: Gram, keep_rows: bool) -> "Follower":
+        """The same, with rows kept from now on, or not."""
+        if keep_rows == (self.recent is not None):
+            return self
+        return replace(self, recent=Recent.new(summary, self.levels.centred) if keep_rows else None)
+
+    def _follow(self, summary: Gram, support: Integers, ridge: Floats | None, found: list[int]) -> None:
+        """Follow the support, these features, and others while their coefficients are significant."""
+        levels, features = self.levels, support
+        if self.mixing.is_open and self.may_add:
+            stay = levels.is_significant(self.mixing.weights, LEAVE * np.log(max(summary.n_features, 2)))
+            features = np.union1d(np.union1d(support, levels.features[stay]), np.array(found, np.intp))
+        if features is levels.features or np.array_equal(features, levels.features):
+            levels.follow(support, ridge)
+            return
+        self.levels = of_levels.moved(levels, summary, features, self.recent)
+        self.levels.follow(support, ridge)
+        self.levels.refit()
+        self.mixing.restart(self.levels.coef, self.horizon)
+
+    def _note(self, summary: Gram) -> None:
+        n, d = summary.n_samples, summary.n_features
+        coef, _ = self.coefficients(d) if self.detected else self.levels.coefficients(_ALL_ROWS, d)
+        support = np.flatnonzero(coef)
+        self.records.append(DriftRecord(n, self.detected, self.effective_rows, support, coef[support]))
+        if len(self.records) > MOST_RECORDS:
+            self.records, self.spacing = self.records[1::2], 2 * self.spacing
+
+
+_ALL_ROWS: Floats = np.eye(N_LEVELS)[-1]

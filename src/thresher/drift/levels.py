@@ -1,0 +1,252 @@
+"""Second moments of the features that are followed, with several half-lives."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
+
+from thresher._utils.arrays import Floats, Integers
+from thresher.drift._follow import count, refit, standardised
+from thresher.drift.recent import Recent
+from thresher.drift.settings import HALF_LIVES, JITTER, N_LEVELS, OFTEN_SOLVED
+from thresher.io.schema import Array, Count, Flag, Number, Schema
+from thresher.summaries._shifted import block_sums
+from thresher.summaries.gram import Gram
+
+# Directions with a smaller share of the variance are rounding.
+SINGULAR = 1e-10
+
+
+@dataclass(eq=False)
+class Levels:
+    r"""Estimates from rows that count 2^(-age / h), for several half-lives h, over the same few features.
+
+    Each level keeps :math:`W = \sum_i w_i u_i u_i^\top` of u = (1, x, y), with x the kept features about an origin and
+    in units of their deviations. The level of all rows is ridge regression. Every shorter level is shrunk towards the
+    next longer one: with M and c the moments of (1, x), and of (1, x) with the residuals of the longer one, and n the
+    effective number of rows,
+
+    .. math:: \delta = (M + I / (n \rho))^{-1} c, \quad
+              \rho = \arg\min\; n \log(\mathrm{rss} - c^\top \delta) + \log \det (I + n \rho M),
+
+    the marginal likelihood of a random change. It is zero where the data show none, so that a stationary stream costs
+    nothing. A change of the intercept alone is a candidate too.
+
+    Memory is O(s^2) per level. A block of rows costs O(s^2) per row, and O(s^3) for solving.
+    """
+
+    _schema = Schema(
+        lambda levels: levels.moments.shape[1] == len(levels.features) + 2,
+        lambda levels: levels.coef.shape[1] == len(levels.features) + 1,
+        lambda levels: len(levels.moments) == N_LEVELS,
+        features=Array("s", dtype="i8", least=0, ascending=True, shared=True),
+        origin=Array("s"),
+        scale=Array("s", least=1e-300),
+        origin_y=Number(),
+        scale_y=Number(least=1e-300),
+        centred=Flag(),
+        moments=Array("levels", "p", "p"),
+        squares=Array("levels", least=0.0),
+        ridge=Array("s", least=0.0),
+        overall=Array("s", dtype="u1", most=1),
+        coef=Array("levels", "terms"),
+        n_rows=Array("levels", least=0.0),
+        n_blocks=Count(),
+    )
+    features: Integers
+    origin: Floats
+    scale: Floats
+    origin_y: float
+    scale_y: float
+    centred: bool
+    moments: Floats  # (levels, s + 2, s + 2)
+    squares: Floats  # sums of squared weights, a row of weight two being two rows
+    ridge: Floats  # of the level of all rows, in its units
+    overall: NDArray[np.uint8]  # which features the level of all rows has
+    coef: Floats = field(init=False)  # (levels, s + 1), the intercept first
+    n_rows: Floats = field(init=False)  # effective rows that the coefficients of each level rest on
+
+    n_blocks: int = field(init=False)  # since these features are followed
+
+    def __post_init__(self) -> None:
+        self.coef = np.zeros((N_LEVELS, len(self.features) + 1))
+        self.n_rows, self.n_blocks = np.zeros(N_LEVELS), 0
+
+    def rows(self, summary: Gram, start: int, stop: int) -> Floats:
+        """Rows of the buffer of a summary, in units of the levels."""
+        state = summary.state
+        return standardised(
+            state.buffer,
+            state.buffer_root,
+            state.buffer_y,
+            state.shift_x,
+            state.shift_y,
+            self.features,
+            self.origin,
+            self.scale,
+            self.origin_y,
+            self.scale_y,
+            start,
+            stop,
+        )
+
+    def add(self, rows: Floats) -> None:
+        """Let a block of rows count, and solve, if it is time."""
+        count(rows, self.moments, self.squares, _HALF_LIVES)
+        self.n_blocks += 1
+        stride = max(-(-(len(self.features) ** 3) // OFTEN_SOLVED**3), 1)
+        if self.n_blocks % stride == 0:
+            self.refit(self.n_blocks // stride)
+
+    def refit(self, time: int = 0) -> None:
+        """Coefficients of the levels that are due, from their moments; of all of them at time zero."""
+        refit(self.moments, self.squares, self.ridge, self.overall, self.centred, self.coef, self.n_rows, time)
+
+    def restart(self, recent: Recent) -> None:
+        """Let only recent rows count, but for the level of all rows."""
+        self.moments[:-1] = recent.moments(self.features, self.origin, self.scale, self.origin_y, self.scale_y)[:-1]
+        counts = recent.rows[:, 0] ** 2
+        self.squares[:-1] = [float(recent.weights(h) ** 2 @ counts) for h in HALF_LIVES[:-1]]
+        self.refit()
+
+    def follow(self, support: Integers, ridge: Floats | None) -> None:
+        """Take the support of all rows and its penalties, both among the features."""
+        places = np.searchsorted(self.features, support)
+        self.overall[:], self.ridge[:] = 0, 0.0
+        self.overall[places] = 1
+        if ridge is not None:
+            self.ridge[places] = ridge / self.scale[places] ** 2
+
+    def is_finite(self) -> bool:
+        """Whether all went well: values may be as large as summaries take them."""
+        return bool(np.isfinite(self.moments.sum()) and np.isfinite(self.coef.sum()))
+
+    def coefficients(self, weights: Floats, n_features: int) -> tuple[Floats, float]:
+        """A mixture of the levels as coefficients of all features, and an intercept, in units of the data."""
+        mixed = weights @ self.coef
+        values = mixed[1:] * (self.scale_y / self.scale)
+        coef = np.zeros(n_features)
+        coef[self.features] = values
+        intercept = self.origin_y + self.scale_y * float(mixed[0]) - float(self.origin @ values)
+        return coef, intercept if self.centred else 0.0
+
+    def is_significant(self, weights: Floats, threshold: float) -> NDArray[np.bool_]:
+        """Whether the square of each coefficient of the mixture is so many times its variance, or more.
+
+        The variance is that of least squares on the rows of the level with the largest weight.
+        """
+        level = int(np.argmax(weights))
+        mean = self.moments[level] / self.moments[level, 0, 0]
+        first = 0 if self.centred else 1
+        matrix, mixed = mean[first:-1, first:-1], (weights @ self.coef)[first:]
+        n = self.moments[level, 0, 0] ** 2 / self.squares[level]
+        noise = max(float(mean[-1, -1] - 2.0 * mixed @ mean[first:-1, -1] + mixed @ matrix @ mixed), 0.0)
+        variance = noise / n * np.diagonal(np.linalg.pinv(matrix, rcond=SINGULAR, hermitian=True))
+        result: NDArray[np.bool_] = (mixed**2 > threshold * variance)[1 - first :]
+        return result
+
+
+_HALF_LIVES = np.array(HALF_LIVES)
+
+
+def start(summary: Gram, features: Integers, centred: bool) -> Levels:
+    """Levels that know all rows so far, counted equally: as if recent rows had been like the others."""
+    sums = summary.sums()
+    scale_y = float(np.sqrt(sums.squares_y(centred) / (sums.weight or 1.0)))
+    overall, origin, scale, origin_y = _overall(summary, features, centred, scale_y or 1.0)
+    # The sums of 2^(-age / h), and of its square, over the rows so far.
+    n = overall[0, 0]
+    share = 2.0 ** (-1.0 / _HALF_LIVES[:-1])
+    weights = np.append((1.0 - share**n) / (1.0 - share), n)
+    squares = np.append((1.0 - share ** (2.0 * n)) / (1.0 - share**2), n)
+    moments = overall * (weights / n)[:, None, None]
+    s = len(features)
+    return Levels(
+        features, origin, scale, origin_y, scale_y or 1.0, centred, moments, squares, np.zeros(s), np.zeros(s, np.uint8)
+    )
+
+
+def moved(levels: Levels, summary: Gram, features: Integers, recent: Recent | None = None) -> Levels:
+    """The same levels over other features.
+
+    What a level knows of features that stay is kept. Of a new feature it knows the recent rows, if there are any, and
+    for others what all rows say of it, given the features that stay and y: its conditional mean and variance.
+    """
+    overall, origin, scale, origin_y = _overall(summary, features, levels.centred, levels.scale_y)
+    s, p = len(features), len(features) + 2
+    before = np.searchsorted(levels.features, features)
+    before[before == len(levels.features)] = 0
+    stays = (levels.features[before] == features) if len(levels.features) else np.zeros(s, np.bool_)
+    before = before[stays]
+    old = np.concatenate([[0], 1 + before, [len(levels.features) + 1]])
+    staying = np.concatenate([[True], stays, [True]])
+    kept_places, new = np.flatnonzero(staying), np.flatnonzero(~staying)
+    # From the old units to the new ones: u <- factor u + offset u_0.
+    kept = levels.moments[:, old[:, None], old]
+    factor = np.concatenate([[1.0], levels.scale[before] / scale[stays], [1.0]])
+    offset = np.zeros(len(old))
+    offset[1:-1] = (levels.origin[before] - origin[stays]) / scale[stays]
+    offset[-1] = (levels.origin_y - origin_y) / levels.scale_y
+    kept *= factor[:, None] * factor
+    first = kept[:, :1] + 0.5 * kept[:, :1, :1] * offset
+    kept += offset[:, None] * first + (offset[:, None] * first).swapaxes(1, 2)
+    moments = np.empty((N_LEVELS, p, p))
+    moments[:, kept_places[:, None], kept_places] = kept
+    if len(new):
+        known = overall[kept_places[:, None], new]
+        among = overall[kept_places[:, None], kept_places]
+        among[np.diag_indices(len(old))] += JITTER * overall[0, 0]
+        _, given, failed = dposv(among, known)
+        given = np.zeros_like(known).T if failed else given.T
+        rest = overall[new[:, None], new] - given @ known
+        if recent is not None:
+            seen = recent.moments(features, origin, scale, origin_y, levels.scale_y)
+            kept -= seen[:, kept_places[:, None], kept_places]
+        with_kept = given @ kept
+        moments[:, new[:, None], kept_places] = with_kept
+        moments[:, kept_places[:, None], new] = with_kept.swapaxes(1, 2)
+        moments[:, new[:, None], new] = with_kept @ given.T + rest * (kept[:, 0, 0] / overall[0, 0])[:, None, None]
+        if recent is not None:
+            moments[:, new] += seen[:, new]
+            moments[:, kept_places[:, None], new] += seen[:, kept_places[:, None], new]
+    moments[-1] = overall
+    squares = levels.squares.copy()
+    squares[-1] = overall[0, 0]
+    return Levels(
+        features,
+        origin,
+        scale,
+        origin_y,
+        levels.scale_y,
+        levels.centred,
+        moments,
+        squares,
+        np.zeros(s),
+        np.zeros(s, np.uint8),
+    )
+
+
+def _overall(summary: Gram, features: Integers, centred: bool, scale_y: float) -> tuple[Floats, Floats, Floats, float]:
+    """Moments of all rows, standardised, and the units: origin and scale of the features, origin of y."""
+    products, sums = block_sums(summary.state, features)
+    weight = sums.weight or 1.0
+    origin = sums.mean_x if centred else np.zeros(len(features))
+    origin_y = sums.mean_y if centred else 0.0
+    scale = np.sqrt(sums.squares(centred) / weight)
+    scale[~(scale > 1e-150)] = 1.0
+    p = len(features) + 2
+    moments = np.empty((p, p))
+    moments[0, 0], moments[-1, -1] = sums.weight, sums.sum_yy
+    moments[0, -1] = moments[-1, 0] = sums.sum_y
+    moments[0, 1:-1] = moments[1:-1, 0] = sums.sum_x
+    moments[-1, 1:-1] = moments[1:-1, -1] = sums.cross
+    moments[1:-1, 1:-1] = products
+    # About the origin instead of the shift, then in units of the scales.
+    offset = np.zeros(p)
+    offset[1:-1], offset[-1] = sums.shift_x - origin, sums.shift_y - origin_y
+    first = moments[0] + 0.5 * moments[0, 0] * offset
+    moments += np.outer(offset, first) + np.outer(first, offset)
+    unit = 1.0 / np.concatenate([[1.0], scale, [scale_y]])
+    moments *= unit[:, None] * unit
+    return moments, origin, scale, origin_y

@@ -1,0 +1,688 @@
+"""Streams that change: what the pieces compute, beside direct sums and slow loops, and what the estimator does."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+
+from thresher import Gram, SparseRegressor
+from thresher.drift import _follow, reference
+from thresher.drift.breaks import evidence, rows_since_break
+from thresher.drift.levels import moved, start
+from thresher.drift.mixing import Mixing
+from thresher.drift.recent import Recent
+from thresher.drift.screening import Screen
+from thresher.drift.settings import (
+    BREAK_EVIDENCE,
+    CAP,
+    ENTER_RECENT,
+    HALF_LIVES,
+    LAST_ROWS,
+    N_LEVELS,
+    PRIOR,
+    RATE,
+    SHARE,
+    VARIANCES,
+)
+from thresher.io.checkpoint import from_bytes
+from thresher.io.encoding import encode
+
+D = 12
+
+
+def flipping(seed, n=5000, at=2000, d=D, noise=0.3):
+    """Three features; the coefficient of the first changes its sign."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + 0.5
+    beta = np.tile([1.0, -0.7, 0.5], (n, 1))
+    beta[at:, 0] = -1.0
+    return X, (X[:, :3] * beta).sum(axis=1) + noise * rng.standard_normal(n)
+
+
+def stationary(seed, n=3000, d=D):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X[:, 0] - X[:, 3] + rng.standard_normal(n)
+
+
+def random_moments(rng, s, n_rows=60):
+    """Levels of random rows with random weights, the mean of each feature not at zero."""
+    moments, squares = np.empty((N_LEVELS, s + 2, s + 2)), np.empty(N_LEVELS)
+    for k in range(N_LEVELS):
+        rows = np.column_stack([np.ones(n_rows), rng.standard_normal((n_rows, s)) + 0.3, np.zeros(n_rows)])
+        rows[:, -1] = rows[:, :-1] @ rng.standard_normal(s + 1) * (rng.random() < 0.7) + rng.standard_normal(n_rows)
+        w = rng.random(n_rows)
+        moments[k], squares[k] = (w[:, None] * rows).T @ rows, (w**2).sum()
+    return moments, squares
+
+
+# -- levels ------------------------------------------------------------------------------------------------
+
+
+def test_moments_of_levels_are_direct_weighted_sums():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((128 + 96, 7)) + 3.0, rng.standard_normal(128 + 96)
+    weights = rng.integers(0, 3, 128 + 96).astype(float)
+    gram = Gram(7).absorb(X[:128], y[:128], weights[:128])
+    features = np.array([1, 4, 5])
+    levels = start(gram, features, centred=True)
+    gram.absorb(X[128:], y[128:], weights[128:])
+    for block in range(3):
+        levels.add(levels.rows(gram, 32 * block, 32 * block + 32))
+    n = weights[:128].sum()
+    units = np.average(X[:128, features], axis=0, weights=weights[:128])
+    deviations = np.sqrt(np.average((X[:128, features] - units) ** 2, axis=0, weights=weights[:128]))
+    mean_y = np.average(y[:128], weights=weights[:128])
+    sd_y = np.sqrt(np.average((y[:128] - mean_y) ** 2, weights=weights[:128]))
+    U = np.column_stack([np.ones(224), (X[:, features] - units) / deviations, (y - mean_y) / sd_y])
+    for k, half_life in enumerate(HALF_LIVES):
+        # The first rows count equally, with the total weight that n rows of this half-life have.
+        ages = np.arange(n)
+        first = (2.0 ** (-ages / half_life)).sum() * 2.0 ** (-96 / half_life) / n
+        factors = np.concatenate([np.full(128, first), *(np.full(32, 2.0 ** (-a / half_life)) for a in (64, 32, 0))])
+        expected = ((weights * factors)[:, None] * U).T @ U
+        np.testing.assert_allclose(levels.moments[k], expected, rtol=1e-10, atol=1e-10)
+        squares = (4.0 ** (-ages / half_life)).sum() * 4.0 ** (-96 / half_life)
+        squares += (weights[128:] * factors[128:] ** 2).sum()
+        np.testing.assert_allclose(levels.squares[k], squares, rtol=1e-10)
+
+
+def test_each_level_is_shrunk_by_the_marginal_likelihood_of_its_rows():
+    # Over a grid of variances, with the n x n covariance of the responses written out.
+    chosen = set()
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        s, n = 3, 40
+        Z = [np.column_stack([np.ones(n), rng.standard_normal((n, s))]) for _ in range(N_LEVELS)]
+        beta = rng.standard_normal(s + 1)
+        responses = []
+        for k in range(N_LEVELS):
+            change = (0.0, np.eye(s + 1)[0], rng.standard_normal(s + 1))[rng.integers(3)]
+            responses.append(Z[k] @ (beta + change) + 0.5 * rng.standard_normal(n))
+        rows = [np.column_stack([z, y]) for z, y in zip(Z, responses, strict=True)]
+        moments = np.array([r.T @ r for r in rows])
+        coef, n_rows = np.zeros((N_LEVELS, s + 1)), np.zeros(N_LEVELS)
+        _follow.refit(moments, np.full(N_LEVELS, float(n)), np.zeros(s), np.ones(s, np.uint8), True, coef, n_rows, 0)
+        parent = np.linalg.lstsq(Z[-1], responses[-1], rcond=None)[0]
+        np.testing.assert_allclose(coef[-1], parent, rtol=1e-7)
+        for k in range(N_LEVELS - 2, -1, -1):
+            left = responses[k] - Z[k] @ parent
+            best = (n * np.log(left @ left), np.zeros(s + 1), "none")
+            for name, used in (("level", [0]), ("all", list(range(s + 1)))):
+                for variance in VARIANCES:
+                    covariance = np.eye(n) + variance * Z[k][:, used] @ Z[k][:, used].T
+                    solved = np.linalg.solve(covariance, left)
+                    value = n * np.log(left @ solved) + np.linalg.slogdet(covariance)[1]
+                    if value < best[0]:
+                        delta = np.zeros(s + 1)
+                        delta[used] = variance * Z[k][:, used].T @ solved
+                        best = (value, delta, name)
+            parent = parent + best[1]
+            chosen.add(best[2])
+            np.testing.assert_allclose(coef[k], parent, rtol=1e-7, atol=1e-9)
+    assert chosen == {"none", "level", "all"}  # all cases occurred
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("s", [0, 1, 5, 40])
+@pytest.mark.parametrize("time", [0, 3, 4])
+def test_compiled_levels_equal_the_reference(s, centred, time):
+    rng = np.random.default_rng(s)
+    moments, squares = random_moments(rng, s)
+    ridge, overall = rng.random(s), (rng.random(s) < 0.7).astype(np.uint8)
+    results = []
+    for module in (_follow, reference):
+        coef, n_rows = np.ones((N_LEVELS, s + 1)), np.ones(N_LEVELS)
+        module.refit(moments, squares, ridge, overall, centred, coef, n_rows, time)
+        results.append((coef, n_rows))
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-12)
+
+
+def test_compiled_sums_and_scores_equal_the_reference():
+    rng = np.random.default_rng(3)
+    state = [[np.array(PRIOR), np.full(N_LEVELS + 1, -1.0), np.zeros((N_LEVELS, 6, 6)), np.zeros(5)] for _ in range(2)]
+    for n in (32, 16, 1, 32):
+        rows = rng.standard_normal((n, 6)) * 2.0
+        rows[:, 0] = np.sqrt(rng.integers(0, 3, n))
+        earlier, errors, found = rng.standard_normal((N_LEVELS, 5)), np.zeros((2, n)), []
+        for module, (weights, losses, moments, squares), one in zip((_follow, reference), state, errors, strict=True):
+            found.append(module.score(rows, earlier, weights, losses, one))
+            module.count(rows, moments, squares, np.array(HALF_LIVES))
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+        np.testing.assert_allclose(errors[0], errors[1], rtol=1e-9)
+        for ours, theirs in zip(*state, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("before", "after"), [([0, 2, 5], [1, 2, 5, 6]), ([3], [0, 1]), ([1, 2], []), ([], [4])])
+def test_features_that_come_are_known_from_all_rows(before, after):
+    # Levels that count all rows alike know as much of any features.
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 8)) @ rng.standard_normal((8, 8)) + 2.0
+    gram = Gram(8).absorb(X, X[:, 2] + rng.standard_normal(300))
+    levels = moved(start(gram, np.array(before, np.intp), True), gram, np.array(after, np.intp))
+    expected = start(gram, np.array(after, np.intp), True)
+    np.testing.assert_allclose(levels.moments, expected.moments, rtol=1e-8, atol=1e-8 * expected.moments.max())
+    np.testing.assert_allclose(levels.squares, expected.squares)
+
+
+def test_features_that_stay_keep_what_levels_know():
+    X, y = flipping(0)
+    gram = Gram(D).absorb(X[:1920], y[:1920])
+    levels = start(gram, np.array([0, 1, 2]), True)
+    gram.absorb(X[1920:2000], y[1920:2000])
+    levels.add(levels.rows(gram, 0, 32))
+    others = moved(levels, gram, np.array([0, 2, 7]))
+    back = moved(others, gram, np.array([0, 2]))
+    # The same rows, whatever the units: weighted means and covariances of x0, x2 and y.
+    for one, places in ((levels, [1, 3]), (back, [1, 2])):
+        mean = one.moments[0][0, places] / one.moments[0][0, 0] * one.scale[np.array(places) - 1]
+        mean += one.origin[np.array(places) - 1]
+        if one is levels:
+            expected = mean
+    np.testing.assert_allclose(mean, expected, rtol=1e-10)
+
+
+# -- the mixture -------------------------------------------------------------------------------------------
+
+
+def test_weights_are_those_of_a_fixed_share_loop():
+    rng = np.random.default_rng(5)
+    mixing = Mixing.new(rng.standard_normal((N_LEVELS, 3)), horizon=1)
+    expected, averages = list(PRIOR), None
+    for _ in range(6):
+        rows = np.column_stack([np.ones(10), rng.standard_normal((10, 3))])
+        coef = mixing.past[mixing.at].copy()
+        losses = []
+        for k in range(N_LEVELS):
+            losses.append([(row[-1] - sum(c * x for c, x in zip(coef[k], row[:-1], strict=True))) ** 2 for row in rows])
+        mixed = sum(w * c for w, c in zip(expected, coef, strict=True))
+        losses.append([(row[-1] - float(mixed @ row[:-1])) ** 2 for row in rows])
+        averages = averages or [float(np.mean(one)) for one in losses]
+        noise = min(averages)
+        capped = [[min(one, CAP * noise) for one in some] for some in losses]
+        decay = 2.0 ** (-10 / 1000)
+        averages = [decay * a + (1 - decay) * np.mean(c) for a, c in zip(averages, capped, strict=True)]
+        mixing.score(rows, np.zeros(10))
+        raw = [w * np.exp(-RATE * sum(some) / noise) for w, some in zip(expected, capped[:-1], strict=True)]
+        kept = (1 - SHARE) ** 10
+        expected = [kept * r / sum(raw) + (1 - kept) * p for r, p in zip(raw, PRIOR, strict=True)]
+        np.testing.assert_allclose(mixing.weights, expected, rtol=1e-9)
+        mixing.remember(rng.standard_normal((N_LEVELS, 3)))
+
+
+def test_predictions_are_made_as_early_as_the_horizon_says():
+    coefs = [np.full((N_LEVELS, 2), float(k)) for k in range(5)]
+    for horizon, lag in ((1, 1), (32, 1), (33, 2), (50, 2), (100, 4)):
+        mixing = Mixing.new(coefs[0], horizon)
+        seen = []
+        for k in range(1, 5):
+            seen.append(mixing.past[mixing.at, 0, 0])
+            mixing.remember(coefs[k])
+        assert seen == [max(k - lag, 0.0) for k in range(1, 5)]
+
+
+def test_the_screen_holds_direct_sums_and_finds_what_stands_out():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((512, 9)) * np.arange(1, 10) + 100.0
+    X[:, 6] = X[:, 4] + 3.0 * rng.standard_normal(512)  # a twin, which is not needed besides
+    errors = 0.2 * (X[:, 4] - 100.0) + rng.standard_normal(512)
+    gram, screen = Gram(9), Screen.new(9)
+    for block in range(4):
+        rows = slice(128 * block, 128 * block + 128)
+        gram.put(X[rows], errors[rows], None)
+        screen.add(gram, errors[rows])
+        gram.fold_if_full()
+    factors = 2.0 ** (-128 * np.repeat([3, 2, 1, 0], 128) / 200)
+    np.testing.assert_allclose(screen.products, (factors * errors) @ (X - screen.origin), rtol=1e-9, atol=1e-6)
+    assert screen.candidates(gram, np.array([1])) == [4]
+    assert screen.candidates(gram, np.array([4, 6])) == []
+
+
+# -- recent rows -------------------------------------------------------------------------------------------
+
+
+def kept_rows(X, y, weights=None, cuts=(), centred=True):
+    """Rows kept in blocks of 32 and shorter ones, and the count at the end of the block of each row."""
+    gram, recent, ends = Gram(X.shape[1]), None, np.empty(len(y), np.int64)
+    for first in range(0, len(y), 128):
+        n = min(128, len(y) - first)
+        gram.put(X[first : first + n], y[first : first + n], None if weights is None else weights[first : first + n])
+        recent = recent or Recent.new(gram, centred)
+        edges = sorted({0, n, *range(0, n, 32), *(c for c in cuts if c < n)})
+        for begin, stop in pairwise(edges):
+            recent.add(gram, begin, stop)
+            ends[first + begin : first + stop] = first + stop
+        gram.fold_if_full()
+    return gram, recent, ends
+
+
+def test_moments_of_recent_rows_are_direct_sums():
+    rng = np.random.default_rng(0)
+    n = LAST_ROWS + 300
+    X, y, weights = rng.standard_normal((n, 6)) + 50.0, rng.standard_normal(n), rng.integers(0, 3, n).astype(float)
+    _, recent, ends = kept_rows(X, y, weights, cuts=(7, 90))
+    features, origin, scale = np.array([0, 3, 5]), np.array([1.0, 2.0, 49.0]), np.array([0.5, 2.0, 1.0])
+    found = recent.moments(features, origin, scale, 0.3, 1.7)
+    last = slice(n - LAST_ROWS, n)
+    U = np.column_stack([np.ones(n), (X[:, features] - origin) / scale, (y - 0.3) / 1.7])[last]
+    for k, half_life in enumerate(HALF_LIVES):
+        factors = weights[last] * 2.0 ** (-(n - ends[last]) / half_life)
+        np.testing.assert_allclose(found[k], (factors[:, None] * U).T @ U, rtol=1e-9)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_features_are_chosen_from_recent_rows_by_forward_selection(centred):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((1500, 30)) * np.linspace(0.1, 5.0, 30) + centred * 3.0
+    y = X[:, 2] + rng.standard_normal(1500)
+    y[1200:] += (X[1200:, [11, 20, 25]] / np.linspace(0.1, 5.0, 30)[[11, 20, 25]]) @ [1.0, -0.8, 0.6]
+    gram, recent, ends = kept_rows(X, y, centred=centred)
+    w = 2.0 ** (-(1500 - ends) / 100.0) * (np.arange(1500) >= 1500 - LAST_ROWS)
+    n, features, expected = w.sum() ** 2 / (w**2).sum(), [2], []
+    while True:
+        errors = y - LinearRegression(fit_intercept=centred).fit(X[:, features], y, w).predict(X[:, features])
+        t = [0.0 if j in features else (w * errors) @ (X[:, j] / X[:, j].std()) for j in range(30)]
+        noise = (w @ errors**2) / w.sum() * n / (n - len(features) - 1)
+        j = int(np.argmax(np.abs(t)))
+        if t[j] ** 2 <= ENTER_RECENT * np.log(30) * noise * (w**2).sum():
+            break
+        features.append(j)
+        expected.append(j)
+    assert sorted(expected) == [11, 20, 25]
+    assert recent.candidates(gram, np.array([2]), centred) == expected
+    assert recent.candidates(gram, np.array([2, 11, 20, 25]), centred) == []
+
+
+def test_no_features_are_chosen_from_no_rows():
+    gram = Gram(4).absorb(np.ones((3, 4)), np.ones(3))
+    assert Recent.new(gram, True).candidates(gram, np.array([], np.intp), True) == []
+
+
+def test_levels_know_recent_rows_of_features_that_come():
+    # As if these features had been followed before.
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((400, 7)) @ rng.standard_normal((7, 7)) + 1.0
+    y = X[:, 1] - X[:, 4] + rng.standard_normal(400)
+    before, gram = Gram(7).absorb(X[:256], y[:256]), Gram(7).absorb(X[:256], y[:256])
+    few, many = np.array([1, 3]), np.array([0, 1, 4])
+    levels, expected, recent = start(before, few, True), start(before, many, True), Recent.new(gram, True)
+    for first in (256, 384):
+        rows = slice(first, min(first + 128, 400))
+        gram.put(X[rows], y[rows], None)
+        for i in range(0, rows.stop - first, 32):
+            stop = min(i + 32, rows.stop - first)
+            levels.add(levels.rows(gram, i, stop))
+            expected.add(expected.rows(gram, i, stop))
+            recent.add(gram, i, stop)
+        gram.fold_if_full()
+    found = moved(levels, before, many, recent)
+    scale = np.abs(expected.moments[:-1]).max()
+    # Older rows of feature 0 and 4 are known given feature 1 and y alone, and these are rows that count equally.
+    np.testing.assert_allclose(found.moments[:-1], expected.moments[:-1], atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_the_evidence_of_a_break_is_a_ratio_of_marginal_likelihoods(centred):
+    # With the n x n covariance of the errors written out. Errors alternate in sign, so products are not autocorrelated.
+    rng = np.random.default_rng(0)
+    for n in (20, 64):
+        Z, coef = rng.standard_normal((n, 3)), rng.standard_normal(4)
+        y = np.column_stack([np.ones(n), Z]) @ coef + Z @ [2.0, 0.0, -1.0] + rng.standard_normal(n) + 5.0 * centred
+        rows = np.column_stack([np.ones(n), Z, y])
+        errors = y - rows[:, :-1] @ coef
+        if centred:
+            Z, errors = Z - Z.mean(axis=0), errors - errors.mean()
+        products = Z * errors[:, None] - (Z * errors[:, None]).mean(axis=0)
+        r = max(sum(p[1:] @ p[:-1] for p in products.T) / sum(p @ p for p in products.T), 0.0)
+        counted = n * (1 - r) / (1 + r)
+        best = np.inf
+        for variance in VARIANCES * counted / n:
+            covariance = np.eye(n) + variance * Z @ Z.T
+            quadratic = errors @ np.linalg.solve(covariance, errors)
+            best = min(best, counted * np.log(quadratic / n) + np.linalg.slogdet(covariance)[1])
+        expected = counted * np.log(errors @ errors / n) - best
+        assert expected > 10.0
+        np.testing.assert_allclose(evidence(rows, coef, centred, 0.0), expected, rtol=1e-8)
+        assert evidence(rows, coef, centred, 1.01 * errors @ errors / n) == 0.0
+    assert evidence(np.zeros((16, 5)), np.zeros(4), centred, 0.0) == 0.0
+
+
+def test_autocorrelated_errors_and_features_are_no_break():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        noise = rng.standard_normal((1000, 7)) * np.sqrt(1 - 0.81)
+        for t in range(1, 1000):
+            noise[t] += 0.9 * noise[t - 1]
+        rows = np.column_stack([np.ones(1000), noise])
+        found = [evidence(rows[i : i + 64], np.zeros(7), True, 0.0) for i in range(0, 900, 16)]
+        assert max(found) < BREAK_EVIDENCE
+
+
+def test_a_break_is_dated_and_older_rows_are_forgotten():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((128 * 9 + 64, 6)) + 1.0
+    y = X[:, 0] + X[:, 2] + 0.5 * rng.standard_normal(len(X))
+    y[-64:] -= 3.0 * X[-64:, 2]
+    gram, recent, ends = kept_rows(X, y)
+    levels = start(gram, np.array([0, 2, 4]), True)
+    coef = np.linalg.lstsq(
+        np.column_stack([np.ones(1152), (X[:1152, [0, 2, 4]] - levels.origin) / levels.scale]),
+        (y[:1152] - levels.origin_y) / levels.scale_y,
+        rcond=None,
+    )[0]
+    noise = 0.25 / levels.scale_y**2
+    assert rows_since_break(recent, levels, coef, noise) == 64
+    assert rows_since_break(recent, levels, coef, 100.0 * noise) == 0  # errors have not grown
+    recent.since = recent.n_rows - 64
+    levels.follow(np.array([0, 2, 4]), None)
+    overall = levels.moments[-1].copy()
+    levels.restart(recent)
+    U = np.column_stack([np.ones(64), (X[-64:, [0, 2, 4]] - levels.origin) / levels.scale])
+    U = np.column_stack([U, (y[-64:] - levels.origin_y) / levels.scale_y])
+    for k, half_life in enumerate(HALF_LIVES[:-1]):
+        w = 2.0 ** ((ends[-64:] - len(X)) / half_life)
+        np.testing.assert_allclose(levels.moments[k], (w[:, None] * U).T @ U, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(levels.squares[k], (w**2).sum())
+    np.testing.assert_array_equal(levels.moments[-1], overall)
+
+
+def test_rows_that_are_kept_find_a_new_support_sooner():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((6000, 60))
+    y = np.where(np.arange(6000) < 3000, X[:, :5].sum(axis=1), X[:, 30:35].sum(axis=1)) + rng.standard_normal(6000)
+    errors = {}
+    for drift in ("auto", "full"):
+        model, predicted = SparseRegressor(drift=drift), np.zeros(6000)
+        for i in range(0, 6000, 50):
+            predicted[i : i + 50] = model.predict(X[i : i + 50]) if i else 0.0
+            model.partial_fit(X[i : i + 50], y[i : i + 50])
+        errors[drift] = ((predicted - y)[3000:] ** 2).mean()
+    assert errors["full"] < errors["auto"]
+
+
+def test_rows_may_be_kept_from_some_row_on():
+    X, y = flipping(3)
+    y[2000:] += X[2000:, 7]
+    model = SparseRegressor().partial_fit(X[:1500], y[:1500])
+    model.set_params(drift="full").partial_fit(X[1500:3500], y[1500:3500])
+    assert model._follower.recent.n_rows <= 2032  # and some that no block had
+    np.testing.assert_allclose(model.coef_[[0, 7]], [-1.0, 1.0], atol=0.1)
+    model.set_params(drift="auto").partial_fit(X[3500:], y[3500:])
+    assert model._follower.recent is None
+    assert SparseRegressor(3, drift="full").partial_fit(X, y)._follower.recent is None  # nothing to choose
+
+
+@pytest.mark.parametrize("memory", [{"half_life": 200.0}, {"window": 500}, {"window": 500, "exact_window": True}])
+def test_rows_are_not_kept_where_they_are_forgotten(memory):
+    X, y = flipping(0, n=300)
+    with pytest.raises(ValueError, match="drift='full' finds by itself"):
+        SparseRegressor(drift="full", **memory).partial_fit(X, y)
+    model = SparseRegressor(**memory).partial_fit(X, y)
+    with pytest.raises(ValueError, match="drift='full' finds by itself"):
+        model.set_params(drift="full").partial_fit(X, y)
+    assert model.n_samples_seen_ == 300
+
+
+# -- the estimator -----------------------------------------------------------------------------------------
+
+
+def test_without_a_change_the_estimate_is_that_of_all_rows_to_the_bit():
+    for seed in range(5):
+        X, y = stationary(seed)
+        ours = SparseRegressor().partial_fit(X, y)
+        plain = SparseRegressor(drift=None).partial_fit(X, y)
+        assert not ours.drift_detected_
+        np.testing.assert_array_equal(ours.coef_, plain.coef_)
+        assert ours.intercept_ == plain.intercept_
+        assert ours.effective_rows_ == 3000.0
+
+
+def test_autocorrelated_errors_and_heavy_tails_are_no_drift():
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((6000, D))
+    autocorrelated = np.zeros(6000)
+    for t in range(1, 6000):
+        autocorrelated[t] = 0.9 * autocorrelated[t - 1] + np.sqrt(1 - 0.81) * rng.standard_normal()
+    for noise in (autocorrelated, rng.standard_t(3, 6000), np.exp(X[:, 0]) * rng.standard_normal(6000)):
+        assert not SparseRegressor().partial_fit(X, X[:, 0] - X[:, 3] + noise).drift_detected_
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_error_returns_to_the_floor_after_a_sign_flip(seed):
+    X, y = flipping(seed, n=9000, at=3000)
+    models = {drift: SparseRegressor(drift=drift) for drift in ("auto", None)}
+    errors = {drift: [] for drift in models}
+    for i in range(0, 9000, 50):
+        for drift, model in models.items():
+            if i:
+                errors[drift].append(np.abs(model.predict(X[i : i + 50]) - y[i : i + 50]).mean())
+            model.partial_fit(X[i : i + 50], y[i : i + 50])
+    floor = 0.3 * np.sqrt(2.0 / np.pi)
+    # From 1500 rows after the change on, also where the coefficient of all rows passes zero. The standard error of the
+    # mean of 4500 absolute errors is 1.1 % of the floor.
+    assert np.mean(errors["auto"][90:]) < 1.05 * floor
+    assert np.mean(errors[None][90:]) > 2.0 * floor
+    assert models["auto"].drift_detected_
+    assert not models[None].drift_detected_
+    assert models["auto"].effective_rows_ < 6500
+
+
+@pytest.mark.parametrize("drift", ["auto", "full"])
+def test_a_change_of_the_support_is_followed(drift):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((8000, 40))
+    y = np.where(np.arange(8000) < 4000, X[:, :4].sum(axis=1), X[:, 20:24].sum(axis=1)) + rng.standard_normal(8000)
+    model = SparseRegressor(drift=drift).partial_fit(X, y)
+    assert model.drift_detected_
+    assert set(range(20, 24)) <= set(model.support_)
+    np.testing.assert_array_equal(model.support_, np.flatnonzero(model.coef_))
+    np.testing.assert_allclose(model.coef_[20:24], 1.0, atol=0.15)
+    np.testing.assert_allclose(model.coef_[:4], 0.0, atol=0.15)
+
+
+def test_a_given_size_is_kept_to():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((5000, 20))
+    y = np.where(np.arange(5000) < 2500, X[:, :3].sum(axis=1), X[:, 10:13].sum(axis=1)) + rng.standard_normal(5000)
+    for model in (SparseRegressor(3), SparseRegressor(groups=np.arange(20) // 2)):
+        sizes = []
+        for i in range(0, 5000, 100):
+            model.partial_fit(X[i : i + 100], y[i : i + 100])
+            sizes.append(len(model.support_))
+            if model.groups is not None:
+                assert set(np.diff(model.support_)[::2]) <= {1}  # pairs
+        assert model.drift_detected_
+        assert model.groups is not None or max(sizes) <= 3
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"horizon": 200},
+        {"fit_intercept": False, "dtype": "float32"},
+        {"sparsity": 2, "selection": "ebic"},
+        {"drift": "full"},
+        {"drift": "full", "fit_intercept": False, "horizon": 100},
+    ],
+)
+def test_cutting_changes_no_bit(parameters):
+    X, y = flipping(7, n=1500, at=500)
+    y[500:] += X[500:, 8]
+    weights = np.random.default_rng(0).integers(0, 3, 1500).astype(float)
+    whole = SparseRegressor(**parameters).partial_fit(X, y, weights)
+    assert whole.drift_detected_
+    for cuts in (range(1, 1500), [1, 2, 31, 200, 777], np.random.default_rng(1).integers(1, 1500, 40)):
+        model = SparseRegressor(**parameters)
+        for part in np.split(np.arange(1500), sorted({int(cut) for cut in cuts})):
+            model.partial_fit(X[part], y[part], weights[part])
+            if len(part) > 1:
+                model.coef_, model.support_, model.drift_detected_, model.effective_rows_  # noqa: B018, reading
+        assert encode(model) == encode(whole)
+
+
+@pytest.mark.parametrize("drift", ["auto", "full"])
+def test_saving_and_resuming_changes_no_bit(drift):
+    X, y = flipping(8, n=2000, at=700)
+    y[700:] += X[700:, 5]
+    whole = SparseRegressor(drift=drift).partial_fit(X, y)
+    for at in (64, 129, 256, 257, 700, 900, 1333):
+        model = SparseRegressor(drift=drift).partial_fit(X[:at], y[:at])
+        for again in (from_bytes(encode(model)), pickle.loads(pickle.dumps(model))):
+            np.testing.assert_array_equal(again.coef_, model.coef_)
+            again.partial_fit(X[at:], y[at:])
+            assert encode(again) == encode(whole)
+            np.testing.assert_array_equal(again.coef_, whole.coef_)
+
+
+def test_fit_counts_all_rows_alike_and_later_rows_are_followed():
+    X, y = flipping(9, n=4000, at=2000)
+    for fitted in (SparseRegressor().fit(X, y), SparseRegressor().fit_summary(Gram(D).absorb(X, y))):
+        assert not fitted.drift_detected_
+        np.testing.assert_array_equal(fitted.coef_, SparseRegressor(drift=None).fit(X, y).coef_)
+    first = SparseRegressor().fit(X[:2000], y[:2000])
+    first.partial_fit(X[2000:], y[2000:])
+    assert first.drift_detected_
+    np.testing.assert_allclose(first.coef_[:3], [-1.0, -0.7, 0.5], atol=0.05)
+
+
+def test_finishing_a_stream_changes_nothing_that_comes_later():
+    X, y = flipping(10, n=3000, at=1000)
+    whole, paused = SparseRegressor(), SparseRegressor()
+    for i in range(0, 3000, 100):
+        whole.partial_fit(X[i : i + 100], y[i : i + 100])
+        paused.partial_fit(X[i : i + 100], y[i : i + 100]).finish()
+    paused.partial_fit(X[:1000], y[:1000])  # beyond the next choice
+    whole.partial_fit(X[:1000], y[:1000])
+    np.testing.assert_array_equal(paused.coef_, whole.coef_)
+    assert paused.effective_rows_ == whole.effective_rows_
+
+
+def test_parameters_can_be_changed_while_rows_come_in():
+    X, y = flipping(3)
+    model = SparseRegressor(drift=None).partial_fit(X[:1000], y[:1000])
+    model.set_params(drift="auto").partial_fit(X[1000:3000], y[1000:3000])
+    assert model.drift_detected_
+    model.set_params(horizon=300).partial_fit(X[3000:], y[3000:])
+    assert model.drift_detected_
+    model.set_params(drift=None).partial_fit(X[:1], y[:1])
+    assert not model.drift_detected_
+    plain = SparseRegressor(drift=None).partial_fit(X, y).partial_fit(X[:1], y[:1])
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+
+
+@pytest.mark.parametrize("parameters", [{"drift": "some"}, {"drift": True}, {"horizon": 0}, {"horizon": 2.5}])
+def test_wrong_parameters_are_named(parameters):
+    X, y = stationary(0, n=20)
+    with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter of SparseRegressor must be"):
+        SparseRegressor(**parameters).partial_fit(X, y)
+
+
+def test_what_is_said_after_a_change():
+    X, y = flipping(2)
+    model = SparseRegressor().partial_fit(X, y)
+    finding = model.diagnose()["drift"]
+    assert finding.severity == "warning"
+    assert "all rows, counted equally" in finding.sentence
+    assert finding.numbers == {"effective_rows": round(model.effective_rows_)}
+    assert "drift: The stream has changed" in str(model.summary())
+    # The table shows the coefficients in use, without what belongs to those of all rows.
+    table = model.summary()
+    features = [term for term in table.terms if term.standardized is not None]
+    assert sorted(term.coef for term in features) == sorted(model.coef_[model.coef_ != 0.0])
+    expected = np.abs(model.coef_ * X.std(axis=0) / y.std())
+    np.testing.assert_allclose([abs(term.standardized) for term in features], -np.sort(-expected)[: table.n_kept])
+    assert table.terms[0].coef == model.intercept_
+    assert all(term.lower is None and term.inclusion is None for term in table.terms)
+    assert (table.r2, table.noise, table.selection, table.follows_recent) == (None, None, None, True)
+    assert f"of which {model.effective_rows_:,.0f} count" in str(table)
+    assert "No intervals: the coefficients follow recent rows." in str(table)
+    assert "std. error" not in str(table)
+    assert "std. error" in str(SparseRegressor(drift=None).partial_fit(X, y).summary())
+    # Intervals are about all rows.
+    plain = SparseRegressor(drift=None).partial_fit(X, y)
+    np.testing.assert_array_equal(
+        model.confidence_intervals(features=[0, 1]).lower, plain.confidence_intervals(features=[0, 1]).lower
+    )
+    with pytest.raises(KeyError):
+        plain.diagnose()["drift"]
+    assert model.prequential_r2_ > plain.prequential_r2_ + 0.1
+
+
+def test_the_history_tells_when():
+    X, y = flipping(6, n=6000, at=3000)
+    model = SparseRegressor().partial_fit(X, y)
+    history = model.drift_history_
+    found = next(record.n_samples for record in history if record.detected)
+    assert 3000 < found < 3500
+    assert not any(record.detected for record in history if record.n_samples <= 3000)
+    last = history[-1]
+    assert last.effective_rows < 3000
+    np.testing.assert_allclose(last.values[list(last.support).index(0)], -1.0, atol=0.1)
+    assert SparseRegressor(drift=None).partial_fit(X, y).drift_history_ == []
+
+
+def test_the_history_does_not_grow_without_end():
+    X, y = stationary(0, n=128 * 300, d=4)
+    history = SparseRegressor().partial_fit(X, y).drift_history_
+    assert 128 <= len(history) <= 256
+    assert history[-1].n_samples >= 128 * 298
+
+
+@pytest.mark.parametrize("drift", ["auto", "full"])
+def test_columns_may_appear_in_a_stream_that_changes(drift):
+    X, y = flipping(5)
+    wide = SparseRegressor(drift=drift).partial_fit(X, y)
+    from thresher.online.samples import Rows
+
+    grown = SparseRegressor(drift=drift)
+    grown._learn(Rows(X[:2500, :8].copy(), y[:2500]))
+    grown._learn(Rows(X[2500:], y[2500:]))
+    assert grown.drift_detected_
+    np.testing.assert_allclose(grown.coef_[:3], wide.coef_[:3], atol=0.05)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
+def test_extreme_values_are_followed_or_left_to_all_rows(scale):
+    X, y = flipping(1, n=1500, at=600)
+    model = SparseRegressor().partial_fit(X * scale, y)
+    assert np.isfinite(model.coef_).all()
+    np.testing.assert_allclose(model.coef_[:3] * scale, SparseRegressor().partial_fit(X, y).coef_[:3], rtol=1e-4)
+
+
+@pytest.mark.parametrize("memory", [{"half_life": 200.0}, {"window": 500}, {"window": 500, "exact_window": True}])
+def test_drift_stands_aside_where_rows_are_forgotten_anyway(memory):
+    X, y = flipping(0, n=3000, at=1000)
+    model = SparseRegressor(**memory).partial_fit(X, y)
+    assert not model.drift_detected_
+    assert model.drift_history_ == []
+    np.testing.assert_array_equal(model.coef_, SparseRegressor(drift=None, **memory).partial_fit(X, y).coef_)
+
+
+def test_forged_followers_are_refused():
+    X, y = flipping(0, n=1000, at=400)
+    model = SparseRegressor(drift="full").partial_fit(X, y)
+    for change in (
+        lambda f: setattr(f.recent, "rows", f.recent.rows[:-1].copy()),
+        lambda f: setattr(f.recent, "rows", f.recent.rows[:, :-1].copy()),
+        lambda f: setattr(f.recent, "ends", f.recent.ends + 1),
+        lambda f: setattr(f.recent, "origin", np.zeros(3)),
+        lambda f: setattr(f.recent, "since", f.recent.n_rows + 1),
+        lambda f: setattr(f, "n_done", 129),
+        lambda f: setattr(f.levels, "moments", f.levels.moments[:, :-1, :-1].copy()),
+        lambda f: setattr(f.levels, "features", np.array([0, 1, 40])),
+        lambda f: setattr(f.mixing, "past", f.mixing.past[:, :, :-1].copy()),
+        lambda f: setattr(f.mixing, "weights", np.full(5, 0.5)),
+        lambda f: setattr(f.mixing, "at", 7),
+        lambda f: setattr(f.screen, "products", np.zeros(3)),
+    ):
+        forged = clone(model)
+        forged.__dict__.update(from_bytes(encode(model)).__dict__)
+        change(forged._follower)
+        with pytest.raises(ValueError, match="cannot be saved as it is"):
+            encode(forged)

@@ -1,0 +1,475 @@
+"""Summaries whose rows count less as they age, against sums by definition over the rows with their weights."""
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thresher import Entries, Gram, MultiResponse
+from thresher._utils import memory
+from thresher.io.encoding import decode, encode
+
+halves = st.floats(0.3, 3000.0)
+
+
+def rows(seed, n, d=4):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * np.exp(2 * rng.normal(size=d)) + 5.0 * rng.standard_normal(d)
+    return X, rng.standard_normal(n) + X[:, 0], rng.integers(0, 4, n).astype(float)
+
+
+def factors(ages, half_life):
+    return 2.0 ** (-np.asarray(ages) / half_life)
+
+
+def check(gram, X, y, f, w=None):
+    """Everything that is read of a Gram is that of rows with factors f that were there w times."""
+    w = np.ones(len(y)) if w is None else w
+    if not (w * f).sum() > 0:
+        return
+    a = w * f / (w * f).sum()
+    mean, mean_y = a @ X, a @ y
+    C, v = X - mean, y - mean_y
+    n = (w @ f) ** 2 / (w @ f**2)
+    scale = np.abs(C).max(axis=0) + 1e-3 * np.abs(X).max(axis=0)
+    np.testing.assert_allclose(gram.weight, n, rtol=1e-9)
+    np.testing.assert_allclose(gram.mean_x, mean, rtol=1e-9, atol=1e-9 * scale.max())
+    np.testing.assert_allclose(gram.mean_y, mean_y, rtol=1e-9, atol=1e-9)
+    covariance = (C.T * a) @ C
+    np.testing.assert_allclose(
+        gram.comoment() / n / np.outer(scale, scale), covariance / np.outer(scale, scale), atol=1e-9
+    )
+    np.testing.assert_allclose(gram.second_moment() / n, (X.T * a) @ X, rtol=1e-9, atol=1e-9 * scale.max() ** 2)
+    cross = C.T @ (a * v)
+    np.testing.assert_allclose(gram.cross_comoment() / n / scale, cross / scale, atol=1e-9 * np.abs(y).max())
+    np.testing.assert_allclose(gram.response_variance(), a @ v**2, rtol=1e-9, atol=1e-9 * np.max(y**2))
+    coef = np.array([1.0, -0.5, 0.25, 0.0])
+    loss = a @ (y - X @ coef - 2.0) ** 2 / 2
+    np.testing.assert_allclose(gram.loss(coef, 2.0), loss, rtol=1e-9)
+    gradient = -(X.T * a) @ (y - X @ coef - 2.0)
+    np.testing.assert_allclose(gram.gradient(coef, 2.0), gradient, rtol=1e-7, atol=1e-8 * np.abs(gradient).max())
+    for centred in (True, False):
+        moments = gram.moments(centred)
+        full = n * (covariance if centred else (X.T * a) @ X)
+        sizes = np.sqrt(n) * (scale if centred else np.abs(X).max(axis=0))
+        for j in range(4):
+            np.testing.assert_allclose(moments.column(j) / sizes / sizes[j], full[j] / sizes / sizes[j], atol=1e-9)
+        matrix, vector = gram.normal_equations([2, 0], centred)
+        size = sizes[[2, 0]]
+        np.testing.assert_allclose(
+            matrix / np.outer(size, size), full[np.ix_([2, 0], [2, 0])] / np.outer(size, size), atol=1e-9
+        )
+        cross = n * (X - centred * mean).T @ (a * (y - centred * mean_y))
+        np.testing.assert_allclose(vector / size, cross[[2, 0]] / size, atol=1e-9 * np.sqrt(n) * np.abs(y).max())
+        assert moments.weight == gram.weight
+
+
+def in_calls(gram, X, y, w, times, cuts):
+    for part in np.split(np.arange(len(y)), sorted(cut % (len(y) + 1) for cut in cuts)):
+        if len(part):
+            gram.absorb(X[part], y[part], None if w is None else w[part], times=None if times is None else times[part])
+    return gram
+
+
+@given(st.integers(0, 99), st.integers(1, 700), halves, st.lists(st.integers(0, 700), max_size=4), st.booleans())
+def test_half_life_in_rows_equals_weights_by_age(seed, n, half_life, cuts, weighted):
+    X, y, w = rows(seed, n)
+    w = w if weighted else None
+    gram = in_calls(Gram(4, half_life=half_life), X, y, w, None, cuts)
+    check(gram, X, y, factors(np.arange(n)[::-1], half_life), w)
+    whole = Gram(4, half_life=half_life).absorb(X, y, w)
+    assert encode(whole) == encode(gram)  # to the bit
+
+
+@given(
+    st.integers(0, 99),
+    st.integers(1, 400),
+    st.sampled_from([0.01, 3.0, 1e4]),
+    st.sampled_from([1e-3, 1.0, 60.0]),
+    st.sampled_from([0.0, 1.7e9, -1e6]),
+    st.lists(st.integers(0, 400), max_size=4),
+)
+def test_half_life_in_seconds_equals_weights_by_age(seed, n, half_life, gap, start, cuts):
+    X, y, _ = rows(seed, n)
+    rng = np.random.default_rng(seed)
+    times = start + np.cumsum(gap * rng.exponential(size=n) * rng.integers(0, 2, n))
+    gram = in_calls(Gram(4, half_life=half_life), X, y, None, times, cuts)
+    check(gram, X, y, factors(times[-1] - times, half_life))
+    assert encode(Gram(4, half_life=half_life).absorb(X, y, times=times)) == encode(gram)
+
+
+@given(st.integers(0, 99), st.integers(1, 300), st.integers(1, 300), halves, st.booleans())
+def test_merged_parts_age_by_time_or_each_by_its_rows(seed, n, m, half_life, timed):
+    X, y, w = rows(seed, n + m + 40)
+    rng = np.random.default_rng(seed)
+    times = np.concatenate(
+        [np.sort(rng.uniform(0, 500, size)) for size in (n, m)] + [np.sort(rng.uniform(500, 600, 40))]
+    )
+    parts = np.split(np.arange(n + m + 40), [n, n + m])
+    grams = [
+        Gram(4, half_life=half_life).absorb(X[part], y[part], w[part], times=times[part] if timed else None)
+        for part in parts[:2]
+    ]
+    merged = grams[0].merge(grams[1])
+    both = np.concatenate(parts[:2])
+    last = max(times[n - 1], times[n + m - 1])
+    ages = last - times[both] if timed else np.concatenate([np.arange(n)[::-1], np.arange(m)[::-1]])
+    assert merged.n_samples == n + m
+    check(merged, X[both], y[both], factors(ages, half_life), w[both])
+    check(grams[1].merge(grams[0]), X[both], y[both], factors(ages, half_life), w[both])
+    # It goes on, and all rows age together.
+    later = parts[2]
+    merged.absorb(X[later], y[later], w[later], times=times[later] if timed else None)
+    ages = times[-1] - times if timed else np.concatenate([ages + 40, np.arange(40)[::-1]])
+    check(merged, X, y, factors(ages, half_life), w)
+
+
+@given(st.integers(0, 99), st.integers(1, 300), st.integers(1, 300), st.floats(0.001, 1.0), st.booleans())
+def test_scaled_parts_merge_with_their_factors(seed, n, m, factor, weighted):
+    X, y, w = rows(seed, n + m)
+    w = w if weighted else np.ones(n + m)
+    old, new = Gram(4).absorb(X[:n], y[:n], w[:n]), Gram(4).absorb(X[n:], y[n:], w[n:])
+    f = np.repeat([factor, 1.0], [n, m])
+    check(old.scaled(factor).merge(new), X, y, f, w)
+    check(new.merge(old.scaled(factor)), X, y, f, w)
+    check(old.scaled(factor).absorb(X[n:], y[n:], w[n:]), X, y, f, w)
+    check(old.scaled(factor), X[:n], y[:n], np.ones(n), w[:n])  # alone, it is what it was
+    check(old.scaled(factor).merge(new).scaled(factor), X, y, f, w)
+    check(old, X[:n], y[:n], np.ones(n), w[:n])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [7, 128, 500])
+def test_other_ways_to_read_a_summary_that_forgets(n, dtype):
+    X, y, w = rows(3, n)
+    f = factors(np.arange(n)[::-1], 40.0)
+    gram = Gram(4, dtype, half_life=40.0).absorb(X, y, w)
+    assert gram.half_life == 40.0
+    assert gram.forgets
+    plain = gram.plain()
+    assert plain.half_life is None
+    assert not plain.forgets
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    for other in (plain, gram.copy(), gram.select([0, 1, 2, 3]), gram.copy().grown(6).select([0, 1, 2, 3])):
+        np.testing.assert_allclose(other.weight, gram.weight, rtol=1e-13)
+        np.testing.assert_allclose(other.comoment(), gram.comoment(), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(other.cross_comoment(), gram.cross_comoment(), rtol=1e-12)
+    # A selection still forgets, and so does what is left of it empty.
+    chosen = gram.select([3, 1]).absorb(X[:7][:, [3, 1]], y[:7])
+    direct = Gram(2, dtype, half_life=40.0).absorb(
+        np.vstack([X, X[:7]])[:, [3, 1]], np.append(y, y[:7]), np.append(w, np.ones(7))
+    )
+    np.testing.assert_allclose(chosen.comoment(), direct.comoment(), rtol=tolerance)
+    assert gram.empty().half_life == 40.0
+    assert gram.empty().weight == 0.0
+    if dtype == np.float64:
+        check(gram, X, y, f, w)
+
+
+def test_long_buffers_forget_too():
+    X, y, _ = rows(1, 900, 300)
+    held, folded = Gram(300, hold_rows=True, half_life=70.0), Gram(300, half_life=70.0)
+    for part in np.array_split(np.arange(900), 7):
+        held.absorb(X[part], y[part])
+        folded.absorb(X[part], y[part])
+        np.testing.assert_allclose(
+            held.comoment(), folded.comoment(), rtol=1e-9, atol=1e-9 * np.abs(folded.comoment()).max()
+        )
+
+
+def test_what_is_long_forgotten_leaves_nothing():
+    X, y, _ = rows(2, 300)
+    gram = (
+        Gram(4, half_life=1.0)
+        .absorb(1e6 * X, 1e6 * y, times=np.arange(300.0))
+        .absorb(X, y, times=1e7 + np.arange(300.0))
+    )
+    check(gram, X, y, factors(np.arange(300)[::-1], 1.0))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [datetime(2026, 1, 1) + timedelta(minutes=k) for k in range(5)],
+        np.datetime64("2026-01-01") + np.arange(5) * np.timedelta64(60, "s"),
+        np.arange("2026-01-01T00:00", "2026-01-01T00:05", dtype="M8[m]"),
+        60 * np.arange(5),
+    ],
+)
+@pytest.mark.parametrize("half_life", [120, 120.0, timedelta(minutes=2), np.timedelta64(2, "m")])
+def test_times_and_durations_of_every_kind(times, half_life):
+    X, y, _ = rows(4, 5)
+    check(Gram(4, half_life=half_life).absorb(X, y, times=times), X, y, factors(60.0 * np.arange(5)[::-1], 120.0))
+
+
+@pytest.mark.parametrize("half_life", [0, -1.0, np.nan, np.inf, 1e16, "1d", True, timedelta(0), timedelta(days=-1)])
+def test_half_lives_that_are_none(half_life):
+    with pytest.raises(ValueError, match="half_life must be"):
+        Gram(2, half_life=half_life)
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, np.nan, 1.5, np.inf, 1e-200, True, "1"])
+def test_factors_that_are_none(factor):
+    with pytest.raises(ValueError, match="factor must be between 1e-100 and 1"):
+        Gram(2).scaled(factor)
+
+
+def test_what_times_must_be():
+    X, y, _ = rows(5, 3)
+    gram = Gram(4, half_life=5.0).absorb(X, y, times=[10.0, 10.0, 11.0])
+    before = encode(gram)
+    for times, message in [
+        (None, "Ages are in seconds"),
+        ([12.0, 11.5, 13.0], "times goes back at row 1, from 12 to 11.5"),
+        ([10.5, 12.0, 13.0], "times goes back, from 11 in an earlier call to 10.5"),
+        ([12.0, np.nan, 13.0], "times contains NaN"),
+        ([12.0, 13.0], r"times has shape \(2,\); expected \(3,\)"),
+        (["a", "b", "c"], "times has dtype"),
+        ([1.7e18, 1.7e18, 1.7e18], "times holds values up to 1.7e.18; give seconds"),
+        (np.array(["2026-01-01", "NaT", "2026-01-02"], "M8[s]"), "times contains NaT"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            gram.absorb(X, y, times=times)
+    assert encode(gram) == before
+    with pytest.raises(ValueError, match="times go with half_life or window"):
+        Gram(4).absorb(X, y, times=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="Earlier rows had no times"):
+        Gram(4, half_life=5.0).absorb(X, y).absorb(X, y, times=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="give times="):
+        Gram(4, half_life=timedelta(days=1)).absorb(X, y)
+
+
+def test_what_cannot_be_combined():
+    X, y, _ = rows(6, 20)
+    plain, aged = Gram(4).absorb(X, y), Gram(4, half_life=5.0).absorb(X, y)
+    timed = Gram(4, half_life=5.0).absorb(X, y, times=np.arange(20.0))
+    for one, other in [(plain, aged), (aged, Gram(4, half_life=6.0).absorb(X, y))]:
+        with pytest.raises(ValueError, match="different half_life"):
+            one.merge(other)
+    with pytest.raises(ValueError, match="whose rows had times with one whose rows had none"):
+        aged.merge(timed)
+    check(aged.merge(Gram(4, half_life=5.0)), X, y, factors(np.arange(20)[::-1], 5.0))
+    check(Gram(4, half_life=5.0).merge(timed), X, y, factors(np.arange(20)[::-1], 5.0))
+    for one, other in [(aged, aged), (plain.scaled(0.5), plain), (plain, plain.scaled(0.5))]:
+        with pytest.raises(ValueError, match="Cannot subtract: rows that were scaled, or that count less as they age"):
+            one.subtract(other)
+
+
+# -- windows -----------------------------------------------------------------------------------------------
+
+
+@given(
+    st.integers(0, 99),
+    st.integers(1, 700),
+    st.integers(1, 500),
+    st.lists(st.integers(0, 700), max_size=4),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_window_of_rows_is_the_summary_of_the_last_ones(seed, n, length, cuts, exact, weighted):
+    X, y, w = rows(seed, n)
+    X[n // 2 :] += 1e3
+    w = w if weighted else None
+    gram = in_calls(Gram(4, window=length, exact_window=exact), X, y, w, None, cuts)
+    counted = Gram(4, window=length, exact_window=exact).absorb(X, y)
+    m = int(counted.weight)
+    assert m == counted.weight
+    assert min(n, length) <= m <= (min(n, length) if exact else 1.1 * length + 1)
+    check(gram, X[-m:], y[-m:], np.ones(m), None if w is None else w[-m:])
+    assert gram.n_samples == n
+    whole = Gram(4, window=length, exact_window=exact).absorb(X, y, w)
+    assert encode(whole) == encode(gram)  # to the bit
+    check(gram.plain(), X[-m:], y[-m:], np.ones(m), None if w is None else w[-m:])
+    if w is None:
+        np.testing.assert_allclose(gram.select([0, 3]).comoment(), gram.comoment()[::3, ::3], rtol=1e-12, atol=1e-7)
+
+
+@given(
+    st.integers(0, 99),
+    st.integers(1, 400),
+    st.sampled_from([0.5, 20.0, 1e4]),
+    st.sampled_from([1e-2, 1.0, 60.0]),
+    st.sampled_from([0.0, 1.7e9, -1e6]),
+    st.lists(st.integers(0, 400), max_size=4),
+    st.booleans(),
+)
+def test_a_window_of_time_is_the_summary_of_the_last_span(seed, n, length, gap, start, cuts, exact):
+    X, y, _ = rows(seed, n)
+    rng = np.random.default_rng(seed)
+    times = start + np.cumsum(gap * rng.exponential(size=n) * rng.integers(0, 2, n))
+    gram = in_calls(Gram(4, window=length, exact_window=exact), X, y, None, times, cuts)
+    least = int((times > times[-1] - length).sum())
+    most = least if exact else int((times > times[-1] - 1.1 * length - 1e-6).sum())
+    m = round(gram.weight)
+    assert least <= m <= most
+    check(gram, X[-m:], y[-m:], np.ones(m))
+    assert encode(Gram(4, window=length, exact_window=exact).absorb(X, y, times=times)) == encode(gram)
+    assert gram.last_time == times[-1]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("timed", [False, True])
+def test_windows_are_copied_saved_and_grown_in_the_middle(exact, timed):
+    X, y, _ = rows(7, 900)
+    X[:, 3] = 0.0
+    times = np.arange(900.0) if timed else None
+    whole = Gram(4, window=350, exact_window=exact).absorb(X, y, times=times)
+    for cut in (1, 127, 350, 611):
+        part = Gram(4, window=350, exact_window=exact).absorb(
+            X[:cut], y[:cut], times=None if times is None else times[:cut]
+        )
+        narrow = Gram(3, window=350, exact_window=exact).absorb(
+            X[:cut, :3], y[:cut], times=None if times is None else times[:cut]
+        )
+        again = decode(encode(part))[0]
+        for other in (again, part.copy(), narrow.grown(4)):
+            other.absorb(X[cut:], y[cut:], times=None if times is None else times[cut:])
+            assert other.weight == whole.weight
+            np.testing.assert_array_equal(other.comoment(), whole.comoment())
+        assert encode(again) == encode(whole)
+        take_back = part.undoing(300)
+        part.absorb(X[cut : cut + 200], y[cut : cut + 200], times=None if times is None else times[cut : cut + 200])
+        take_back()
+        part.absorb(X[cut:], y[cut:], times=None if times is None else times[cut:])
+        assert encode(part) == encode(whole)
+    empty = whole.empty()
+    assert (empty.window, empty.exact_window, empty.weight) == (350.0, exact, 0.0)
+    assert encode(empty.absorb(X, y, times=times)) == encode(whole)
+
+
+def test_windows_keep_their_accuracy_after_huge_rows():
+    X, y, _ = rows(9, 1200)
+    for exact in (False, True):
+        gram = Gram(4, window=200, exact_window=exact).absorb(1e12 * X[:600], y[:600]).absorb(X[600:], y[600:])
+        m = int(gram.weight)
+        check(gram, X[-m:], y[-m:], np.ones(m))
+        far = Gram(4, window=200, exact_window=exact).absorb(X, y).absorb(X + 1e8, y)
+        m = int(far.weight)
+        C = X[-m:] - X[-m:].mean(axis=0)
+        np.testing.assert_allclose(far.comoment(), C.T @ C, atol=1e-6 * np.abs(C.T @ C).max())
+
+
+def test_windows_of_many_responses():
+    X, y, _ = rows(3, 500)
+    Y = np.column_stack([y, X[:, 1] - y])
+    for exact in (False, True):
+        summary = MultiResponse(4, 2, window=120, exact_window=exact).absorb(X, Y)
+        gram = Gram(6, window=120, exact_window=exact).absorb(np.hstack([X, Y]), np.zeros(500))
+        np.testing.assert_array_equal(summary.joint_moments(), gram.comoment())
+        assert (summary.window, summary.exact_window, summary.forgets) == (120.0, exact, True)
+        m = int(summary.weight)
+        coef = np.arange(8.0).reshape(4, 2) - 3.0
+        left = Y[-m:] - X[-m:] @ coef - 1.0
+        np.testing.assert_allclose(summary.loss(coef, 1.0), (left**2).sum() / (2 * m), rtol=1e-9)
+
+
+@pytest.mark.parametrize("window", [0, -1, np.nan, np.inf, 1e16, "1d", True, timedelta(0)])
+def test_windows_that_are_none(window):
+    with pytest.raises(ValueError, match="window must be"):
+        Gram(2, window=window)
+
+
+def test_what_windows_refuse(monkeypatch):
+    X, y, _ = rows(5, 3)
+    with pytest.raises(ValueError, match=r"half_life=5 or leave by window=6; give one of them"):
+        Gram(4, half_life=5, window=6)
+    with pytest.raises(ValueError, match=r"window=2.5 is no whole number of rows"):
+        Gram(4, window=2.5).absorb(X, y)
+    with pytest.raises(ValueError, match="give times="):
+        Gram(4, window=timedelta(days=1)).absorb(X, y)
+    gram = Gram(4, window=2).absorb(X, y)
+    with pytest.raises(ValueError, match="Earlier rows had no times"):
+        gram.absorb(X, y, times=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="Cannot subtract"):
+        gram.subtract(gram)
+    with pytest.raises(ValueError, match="Cannot merge windows"):
+        gram.merge(gram)
+    assert gram.plain().merge(gram.plain()).weight == 2 * gram.weight
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**7)
+    with pytest.raises(
+        MemoryError, match=r"A window of 1,000 features, which holds 14 summaries in float64, needs 112,000,000"
+    ):
+        Gram(1000, window=2)
+    with pytest.raises(MemoryError, match=r"A window of 1,000,000 rows with 4 features needs 56,000,000 bytes"):
+        Gram(4, window=10**6, exact_window=True).absorb(X, y)
+    timed = Gram(4, window=1e9, exact_window=True).absorb(X, y, times=[1.0, 2.0, 3.0])
+    before = encode(timed)
+    with pytest.raises(MemoryError, match=r"A window of 262,144 rows"):
+        timed.absorb(np.ones((200_000, 4)), np.ones(200_000), times=np.arange(3.0, 200_003.0))
+    assert encode(timed) == before
+
+
+# -- many responses, and entries of a matrix ---------------------------------------------------------------
+
+
+@given(st.integers(0, 99), st.integers(1, 300), halves, st.booleans())
+def test_many_responses_forget_like_one(seed, n, half_life, timed):
+    X, y, w = rows(seed, n)
+    Y = np.column_stack([y, X[:, 1] - y])
+    times = 3.0 * np.arange(n) if timed else None
+    summary = MultiResponse(4, 2, half_life=half_life).absorb(
+        X[: n // 2 + 1], Y[: n // 2 + 1], w[: n // 2 + 1], times=None if times is None else times[: n // 2 + 1]
+    )
+    if n > n // 2 + 1:
+        rest = slice(n // 2 + 1, n)
+        summary.absorb(X[rest], Y[rest], w[rest], times=None if times is None else times[rest])
+    gram = Gram(6, half_life=half_life).absorb(np.hstack([X, Y]), np.zeros(n), w, times=times)
+    if gram.weight == 0.0:
+        return
+    assert summary.weight == gram.weight
+    np.testing.assert_array_equal(summary.joint_moments(), gram.comoment())
+    coef = np.arange(8.0).reshape(4, 2) - 3.0
+    a = factors(np.arange(n)[::-1] * (3.0 if timed else 1.0), half_life) * w
+    left = Y - X @ coef - 1.0
+    np.testing.assert_allclose(summary.loss(coef, 1.0), a @ (left**2).sum(axis=1) / (2 * a.sum()), rtol=1e-9)
+    gradient = -(X.T * a) @ left / a.sum()
+    np.testing.assert_allclose(summary.gradient(coef, 1.0), gradient, rtol=1e-7, atol=1e-8 * np.abs(gradient).max())
+    plain = summary.plain()
+    assert not plain.forgets
+    np.testing.assert_allclose(plain.joint_moments(), summary.joint_moments(), rtol=1e-9, atol=1e-9 * gram.weight)
+
+
+def test_scaled_responses_and_entries_merge_with_their_factors():
+    X, y, w = rows(8, 90)
+    Y = np.column_stack([y, -y])
+    both = MultiResponse(4, 2).absorb(X[:50], Y[:50]).scaled(0.25).merge(MultiResponse(4, 2).absorb(X[50:], Y[50:]))
+    a = np.repeat([0.25, 1.0], [50, 40])
+    np.testing.assert_allclose(both.mean_y, a @ Y / a.sum(), rtol=1e-12)
+    np.testing.assert_allclose(both.weight, a.sum() ** 2 / (a @ a), rtol=1e-12)
+    assert both.half_life is None
+    with pytest.raises(ValueError, match="Cannot subtract"):
+        both.subtract(both)
+
+    rng = np.random.default_rng(0)
+    i, j, v = rng.integers(0, 3, 90), rng.integers(0, 2, 90), rng.standard_normal(90)
+    old, new = (
+        Entries((3, 2)).absorb(i[:50], j[:50], v[:50], w[:50]),
+        Entries((3, 2)).absorb(i[50:], j[50:], v[50:], w[50:]),
+    )
+    theta = rng.standard_normal((3, 2))
+    left = v - theta[i, j] - 0.5
+    for merged in (
+        old.scaled(0.25).merge(new),
+        new.merge(old.scaled(0.25)),
+        old.scaled(0.25).absorb(i[50:], j[50:], v[50:], w[50:]),
+    ):
+        for summary in (merged, merged.plain(), merged.scaled(0.5), merged.copy()):
+            np.testing.assert_allclose(summary.weight, (w @ a) ** 2 / (w @ a**2), rtol=1e-12)
+            np.testing.assert_allclose(summary.loss(theta, 0.5), (w * a) @ left**2 / (2 * (w @ a)), rtol=1e-12)
+        assert merged.forgets
+        assert not merged.plain().forgets
+    np.testing.assert_allclose(merged.best_intercept(theta), (w * a) @ (v - theta[i, j]) / (w @ a), rtol=1e-10)
+    with pytest.raises(ValueError, match="Cannot subtract"):
+        merged.subtract(new)
+    with pytest.raises(ValueError, match="factor must be"):
+        old.scaled(2.0)
+
+
+def test_a_window_never_waits_for_more_rows_than_a_block(tmp_path):
+    """A file that says so is refused: the next fold would never come."""
+    gram = Gram(3, window=40, exact_window=True).absorb(np.ones((20, 3)), np.ones(20))
+    gram._window.n_waiting = gram.block_size
+    with pytest.raises(ValueError, match="Gram"):
+        gram.save(tmp_path / "g")
