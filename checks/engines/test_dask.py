@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from datetime import timedelta
 
 import dask.array as da
 import dask.dataframe as dd
@@ -11,17 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from sklearn.linear_model import LinearRegression
 
 import thresher
 from conftest import NAMES, D, assert_summary
-from thresher import OnlineHardThresholding, SparseRegressor
+from thresher import CrossValidation, MatrixCompleter, OnlineHardThresholding, ReducedRankRegressor, SparseRegressor
 from thresher.integrations import dask as module
-from thresher.integrations.dask import fit, summarize
+from thresher.integrations.dask import fit, summarize, summarize_entries
 from thresher.io.encoding import encode
-
-
-def two_processes():
-    return LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0")
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +109,68 @@ def test_folds_and_many_responses(frame, rows):
     assert np.abs((both.joint_moments() - expected) / np.outer(scale, scale)).max() < 1e-12
 
 
+def test_estimators_of_other_kinds(frame, rows):
+    X, y, w, _ = rows
+    chosen = fit(SparseRegressor(selection=CrossValidation(n_folds=4)), frame, "y", features=NAMES)
+    expected = SparseRegressor(selection=CrossValidation(n_folds=4)).fit(X, y)
+    np.testing.assert_allclose(chosen.selection_.criterion, expected.selection_.criterion, rtol=1e-8)
+    assert chosen.selection_.method == "cv"
+    both = fit(ReducedRankRegressor(2), frame, ["y", "w"], features=NAMES)
+    expected = LinearRegression().fit(X, np.column_stack([y, w]))
+    np.testing.assert_allclose(both.predict(frame.compute()), expected.predict(X), rtol=1e-8)
+    with pytest.raises(ValueError, match="ReducedRankRegressor takes a list of at least two columns"):
+        fit(ReducedRankRegressor(), frame, "y")
+    with pytest.raises(ValueError, match="SparseRegressor takes one response"):
+        fit(SparseRegressor(), frame, ["y", "w"])
+    with pytest.raises(TypeError, match="got MatrixCompleter"):
+        fit(MatrixCompleter(), frame, "y")
+
+
+def test_rows_have_no_order_so_weights_take_the_place_of_a_half_life(frame, rows):
+    """What cannot be is refused before anything is read; what the message advises is what a half-life does."""
+    X, y, _, _ = rows
+    unread = frame.map_partitions(lambda part: 1 / 0, meta=frame._meta)
+    for memory in ({"half_life": 100.0}, {"half_life": timedelta(days=1)}, {"window": 500}):
+        for estimator, names in ((SparseRegressor(**memory), "y"), (ReducedRankRegressor(**memory), ["y", "w"])):
+            with pytest.raises(ValueError, match=r"(half_life|window)=.* rows in order.*2\^\(-age / half_life\)"):
+                fit(estimator, unread, names, features=NAMES)
+    for estimator, size in ((OnlineHardThresholding(), "sparsity"), (ReducedRankRegressor(selection="cv"), "rank")):
+        with pytest.raises(ValueError, match=f"choose its {size} by cross-validation.*give {size} as a number"):
+            fit(estimator, unread, ["y", "w"] if size == "rank" else "y", features=NAMES)
+    age = np.arange(len(y))[::-1] / 10.0
+    aged = 2.0 ** (-age / 30.0)
+    aged *= aged.sum() / (aged**2).sum()  # so that they sum to the effective number of rows
+    recent = dd.from_pandas(pd.DataFrame(X, columns=NAMES).assign(y=y, aged=aged), npartitions=5)
+    model = fit(SparseRegressor(selection="ebic"), recent, "y", "aged")
+    expected = SparseRegressor(half_life=30.0, selection="ebic").fit(X, y, times=-age)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9, atol=1e-12)
+    assert model.summary_.weight == pytest.approx(expected.summary_.weight, rel=1e-12)
+
+
+def test_entries_of_a_matrix(client):
+    rng = np.random.default_rng(1)
+    users, items, values = rng.integers(0, 20, 2000), rng.integers(0, 15, 2000), rng.standard_normal(2000)
+    frame = pd.DataFrame({"user": users, "item": items, "rating": values, "w": np.abs(values)})
+    entries = summarize_entries(dd.from_pandas(frame, npartitions=5), "user", "item", "rating", "w", fan_in=2)
+    counts, sums = np.zeros((20, 15)), np.zeros((20, 15))
+    np.add.at(counts, (users, items), np.abs(values))
+    np.add.at(sums, (users, items), np.abs(values) * values)
+    np.testing.assert_allclose(entries.counts, counts, rtol=1e-12)
+    np.testing.assert_allclose(entries.sums, sums, rtol=1e-10, atol=1e-12)
+    frame.loc[1234, "item"] = -1
+    with pytest.raises(ValueError, match="Partition 3, row 35: column 'item' has -1; indices are whole numbers"):
+        summarize_entries(dd.from_pandas(frame, npartitions=5), "user", "item", "rating")
+
+
+def test_partitions_with_different_schemas_are_refused(client, table):
+    """Dask believes what it is told of the columns; the partitions differ."""
+    pandas = table.to_pandas()
+    parts = [pandas[:1000], pandas[1000:].drop(columns="x3")]
+    frame = dd.from_map(lambda number: parts[number], [0, 1], meta=pandas)
+    with pytest.raises(ValueError, match=r"A partition lacks columns of the data frame: \['x3'\]"):
+        summarize(frame, "y", features=NAMES)
+
+
 def test_levels_of_a_category(frame, rows):
     X, y, _, colour = rows
     gram = summarize(frame, "y", features=["x0", "colour=red"])
@@ -126,6 +186,18 @@ def test_bad_input_is_named(frame, table, monkeypatch):
         summarize(frame, "y", features=["colour"])
     with pytest.raises(TypeError, match="X is a ndarray"):
         summarize(np.zeros((3, 2)), "y")
+    with pytest.raises(TypeError, match="features must be a list of names, got the text 'x1'"):
+        summarize(frame, "y", features="x1")
+    with pytest.raises(ValueError, match="more than one column 'x0'; rename"):
+        summarize(dd.from_pandas(table.to_pandas().rename(columns={"x1": "x0"}), npartitions=2), "y")
+    with pytest.raises(ValueError, match="dtype must be 'float64' or 'float32', got 'half'"):
+        summarize(frame, "y", dtype="half")
+    for X in (np.zeros((3, 2)), da.ones((3, 2))):
+        with pytest.raises(TypeError, match=r"X is a .*, which has no columns to name"):
+            fit(SparseRegressor(), X, "y")
+    for shape in (5, (5, 5, 5)):
+        with pytest.raises(ValueError, match="shape must be two numbers, rows and columns"):
+            summarize_entries(frame, "x0", "x1", "y", shape=shape)
     with pytest.raises(ValueError, match="fan_in must be at least 2"):
         summarize(frame, "y", fan_in=1)
     bad = table.to_pandas()
@@ -151,3 +223,11 @@ def test_a_data_frame_with_an_index_of_its_own(client, rows):
     X, y, _, _ = rows
     pandas = pd.DataFrame(X, columns=NAMES, index=pd.RangeIndex(10, 10 + len(y))).assign(y=y)
     assert_summary(summarize(dd.from_pandas(pandas, npartitions=3), "y"), X, y)
+
+
+def test_columns_that_are_numbered(client, rows):
+    X, y, _, _ = rows
+    numbered = pd.DataFrame(X).assign(y=y)
+    model = fit(SparseRegressor(), dd.from_pandas(numbered, npartitions=3), "y")
+    assert list(model.feature_names_in_) == [str(j) for j in range(D)]
+    np.testing.assert_allclose(model.coef_, SparseRegressor().fit(X, y).coef_, rtol=1e-9, atol=1e-12)

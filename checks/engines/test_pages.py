@@ -2,11 +2,13 @@
 
 import pytest
 
-from tests import test_docs
+from checks.pages import ROOT, run_page
+
+PAGES = [ROOT / "docs" / "engines" / f"{name}.md" for name in ("dask", "duckdb", "spark")]
 
 
-@pytest.mark.parametrize("page", test_docs.ENGINES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypatch, capsys, request):
     if page.stem == "spark":
         request.getfixturevalue("spark")  # its settings: no sockets on other interfaces, few tasks
-    test_docs.run_page(page, tmp_path, monkeypatch, capsys)
+    run_page(page, tmp_path, monkeypatch, capsys)

@@ -84,8 +84,17 @@ def test_a_batch_counts_once_and_foreign_files_are_refused(spark, table, rows, t
     learn(frame.limit(0), 2)
     assert load_with_note(tmp_path / "m")[1]["batch"] == 2
     assert_summary(thresher.load(tmp_path / "m").summary_, X[:1000], y[:1000])
+    for other in (1, 4):  # another stream, or a file of some time ago
+        with pytest.raises(CheckpointError, match=f"up to 2 and the stream is at {other}"):
+            learn(frame, other)
     thresher.SparseRegressor().fit(X, y).save(tmp_path / "other")
     with pytest.raises(CheckpointError, match="not made by foreach_batch"):
         foreach_batch(tmp_path / "other", NAMES, "y")(frame, 3)
     with pytest.raises(TypeError, match="must be a SparseRegressor"):
         foreach_batch(tmp_path / "m", NAMES, "y", estimator=thresher.MatrixCompleter())
+    for memory in ({"half_life": 100.0}, {"window": 50}):
+        with pytest.raises(ValueError, match=r"(half_life=100.0|window=50) needs rows in order.*file for each period"):
+            foreach_batch(tmp_path / "m", NAMES, "y", estimator=thresher.SparseRegressor(**memory))
+    for estimator in (thresher.SparseRegressor(selection="cv"), thresher.OnlineHardThresholding()):
+        with pytest.raises(ValueError, match="choose its sparsity by cross-validation"):
+            foreach_batch(tmp_path / "m", NAMES, "y", estimator=estimator)

@@ -46,11 +46,33 @@ def test_vectors_and_arrays(spark, frame, rows):
     X, y, w, _ = rows
     vectors = VectorAssembler(inputCols=NAMES, outputCol="v").transform(frame)
     assert_summary(summarize(vectors, "v", "y", "w"), X, y, w)
+    both, named = summarize(vectors, "v", ["y", "w"]), summarize(vectors, NAMES, ["y", "w"])
+    assert encode(both) == encode(named)
     arrays = frame.withColumn("a", sql.array(*NAMES))
     assert encode(summarize(arrays, "a", "y")) == encode(summarize(vectors, "v", "y"))
     ragged = arrays.withColumn("a", sql.when(sql.rand(3) < 0.5, sql.slice("a", 1, 2)).otherwise(sql.col("a")))
     with pytest.raises(ValueError, match=r"Partition \d+, row \d+: column 'a' has a vector of length"):
         summarize(ragged, "a", "y")
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ([[1.0, 2.0], [1.0, 3.0], [1.0, None]], r"^Partition 0, row 3: f\[1\] is null"),
+        ([[1.0, 2.0], [1.0, 3.0], [1.0, float("nan")]], r"^Partition 0, row 3: column 'f\[1\]' has nan"),
+        ([[1.0, 2.0], None], "^Partition 0, row 2: column 'f' is null"),
+    ],
+)
+def test_a_bad_vector_is_named_with_its_row(spark, vectors, message):
+    frame = spark.createDataFrame([(vector, 1.0) for vector in vectors], "f array<double>, y double").coalesce(1)
+    with pytest.raises(ValueError, match=message):
+        summarize(frame, "f", "y")
+
+
+def test_vectors_that_differ_between_partitions_are_refused(spark):
+    frame = spark.range(0, 8, 1, 2).selectExpr("if(id < 4, array(1D, 2D), array(1D)) AS f", "id AS y")
+    with pytest.raises(ValueError, match=r"^Partition 1 does not fit partition 0: .*n_features: 2 and 1"):
+        summarize(frame, "f", "y")
 
 
 def test_levels_of_a_column_of_texts_and_names_with_dots(frame, rows):
@@ -82,6 +104,16 @@ def test_a_bad_row_is_named_with_its_partition(spark, files, value, fault):
         summarize(frame, ["x"], "y")
 
 
+def test_files_with_different_schemas_are_refused(spark, table, tmp_path):
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, tmp_path / "a.parquet")
+    pq.write_table(table.drop_columns(["x3"]), tmp_path / "b.parquet")
+    frame = spark.read.schema(spark.read.parquet(str(tmp_path / "a.parquet")).schema).parquet(str(tmp_path))
+    with pytest.raises(ValueError, match=r"Partition \d+, row 1: column 'x3' is null"):
+        summarize(frame, NAMES, "y")
+
+
 def test_columns_that_do_not_fit_are_refused_before_anything_runs(frame):
     with pytest.raises(ValueError, match="no column 'z'"):
         summarize(frame, ["z"], "y")
@@ -97,12 +129,17 @@ def test_columns_that_do_not_fit_are_refused_before_anything_runs(frame):
         summarize(frame, ["x0=1"], "y")
     with pytest.raises(ValueError, match="levels must be a positive integer"):
         summarize(frame, NAMES, "y", levels=0)
+    for kind in ("array('a')", "array(array(1D))"):
+        with pytest.raises(ValueError, match=r"Column 'v' has the type array<.*>, not vectors or numbers"):
+            summarize(frame.selectExpr("y", f"{kind} AS v"), "v", "y")
+    with pytest.raises(TypeError, match=r"df is a pandas\..*DataFrame; pass a Spark data frame"):
+        summarize(frame.limit(2).toPandas(), NAMES, "y")
 
 
 def test_another_version_on_the_workers_is_told(frame):
     plan = replace(module.plan_for(NAMES, "y", None, "float64", 0), version="0.0.1")
     with pytest.raises(ValueError, match=rf"driver runs thresher 0.0.1 and this worker runs {thresher.__version__}"):
-        module._collected(*module.selected(frame, plan), plan, 1)
+        module._collected(*module.selected(frame, module.Columns(frame), plan), plan, 1)
 
 
 def test_folds_choose_as_the_rows_do(frame, rows):
@@ -143,10 +180,27 @@ def test_entries_of_a_matrix(spark):
     np.testing.assert_array_equal(entries.counts, counts)
     model = MatrixCompleter(rank=1, shrink=False).fit_summary(entries)
     np.testing.assert_allclose(model.coef_, np.outer(left, right), atol=1e-3)
-    with pytest.raises(ValueError, match="'rating' has no integers"):
+    with pytest.raises(ValueError, match="'rating' is named twice"):
         summarize_entries(frame, "rating", "item", "rating")
-    with pytest.raises(ValueError, match=r"Partition \d+, row .*indices must be at least 0 and below 10"):
+    with pytest.raises(ValueError, match=r"Partition \d+, row \d+: column 'user' has 1\d; .* from zero below 10"):
         summarize_entries(frame, "user", "item", "rating", shape=(10, 15))
+    with pytest.raises(ValueError, match=r"Partition \d+, row \d+: column 'rating' has -?\d+.\d+; indices are whole"):
+        summarize_entries(frame.withColumn("z", frame.item), "rating", "item", "z")
+
+
+def test_names_of_entries_are_numbered_by_spark(spark):
+    from pyspark.ml.feature import StringIndexer
+
+    values = {("ann", "tea"): 1.0, ("ann", "milk"): 2.0, ("bob", "tea"): 2.0, ("bob", "milk"): 4.0}
+    rows = [(*place, value) for place, value in values.items()]
+    frame = spark.createDataFrame(rows, "user string, item string, r double")
+    with pytest.raises(ValueError, match="'user' has names; number them with a StringIndexer"):
+        summarize_entries(frame, "user", "item", "r")
+    indexer = StringIndexer(inputCols=["user", "item"], outputCols=["i", "j"]).fit(frame)
+    entries = summarize_entries(indexer.transform(frame), "i", "j", "r")
+    users, items = indexer.labelsArray
+    expected = [[values[user, item] for item in items] for user in users]
+    np.testing.assert_array_equal(entries.sums, expected)
 
 
 def test_chunks_that_are_lost_or_out_of_order_are_noticed(rows):

@@ -4,6 +4,7 @@ Engines call these functions in their own tasks. What moves between tasks are th
 pickled code.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from thresher._utils.arrays import Floats
 from thresher._utils.arrow import (
     Block,
     Table,
@@ -20,6 +22,7 @@ from thresher._utils.arrow import (
     import_pyarrow,
 )
 from thresher._utils.checks import check_partner, check_positive_integer, check_range
+from thresher._utils.entry_table import EntryColumns, blocks_of
 from thresher._utils.threads import one_blas_thread
 from thresher._version import __version__
 from thresher.selection.cross_validation import folds_by_hash
@@ -70,7 +73,7 @@ class Plan:
         everything = chain((first,), batches)
         found: Any = None
         with one_blas_thread():
-            for X, y, weights in self._blocks(first.schema, everything):
+            for X, y, weights, _ in self._blocks(first.schema, everything):
                 if found is None:
                     found = self._new(X.shape[1])
                 self._absorb(found, X, y, weights)
@@ -93,23 +96,14 @@ class Plan:
             if len(mine):
                 own.absorb_checked(X[mine], y[mine], None if weights is None else weights[mine])
 
-    def _blocks(self, schema: Any, batches: Iterator[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    def _blocks(self, schema: Any, batches: Iterator[Any]) -> Iterator[Block]:
         dtype = np.dtype(self.dtype)
-        several = len(self.targets) > 1
-        target = None if several else self.targets[0]
         if isinstance(self.features, str):
-            blocks: Iterator[Block] = _vector_blocks(batches, self.features, target, self.weight, dtype)
-            yield from blocks
+            yield from _vector_blocks(batches, self.features, self.targets, self.weight, dtype)
             return
-        names = [*self.features, *(self.targets if several else ())]
         reader = import_pyarrow().RecordBatchReader.from_batches(schema, batches)
-        p = len(self.features)
-        for X, y, weights in Table(reader, target, self.weight, names, dtype, lenient=True):
-            yield (
-                (np.ascontiguousarray(X[:, :p]), np.ascontiguousarray(X[:, p:]), weights)
-                if several
-                else (X, y, weights)
-            )
+        target = self.targets if len(self.targets) > 1 else self.targets[0]
+        yield from Table(reader, target, self.weight, self.features, dtype, lenient=True)
 
 
 @dataclass(frozen=True)
@@ -129,29 +123,18 @@ class EntriesPlan:
     @property
     def columns(self) -> list[str]:
         """All columns that are read."""
-        return [self.row, self.col, self.value, *([] if self.weight is None else [self.weight])]
+        return EntryColumns(self.row, self.col, self.value, self.weight).names
 
     def summary(self, batches: Iterable[Any]) -> Any:
         """The summary of the entries of some Arrow record batches, None if there are none."""
         check_version(self.version)
-        found: Entries | None = None if self.shape is None else Entries(self.shape)
-        first_row, seen = 1, False
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            for name in self.columns:
-                check_no_nulls(batch.column(name), name, first_row)
-            rows, cols, values, *weights = (batch.column(name).to_numpy(zero_copy_only=False) for name in self.columns)
-            if found is None or self.shape is None:
-                reach = (max(int(rows.max()) + 1, 1), max(int(cols.max()) + 1, 1))
-                found = Entries(reach) if found is None else _fitting(found, reach)
-            try:
-                found.absorb(rows, cols, values, *weights)
-            except ValueError as error:
-                last = first_row + batch.num_rows - 1
-                raise ValueError(f"Row {first_row} to {last}: {error}") from error
-            first_row, seen = first_row + batch.num_rows, True
-        return found if seen else None
+        found: Entries | None = None
+        columns = EntryColumns(self.row, self.col, self.value, self.weight)
+        for block in blocks_of(batches, columns, self.shape, ids=False):
+            reach = self.shape or (int(block.rows.max()) + 1, int(block.cols.max()) + 1)
+            found = Entries(reach) if found is None else _fitting(found, reach)
+            found.add(*block)
+        return found
 
 
 def merged(left: Any, right: Any) -> Any:
@@ -200,18 +183,28 @@ def plan_for(
         raise ValueError("target names no column.")
     if n_folds and check_positive_integer(n_folds, "n_folds") < 2:
         raise ValueError(f"n_folds must be 0 or at least 2, got {n_folds}.")
-    if len(targets) > 1 and (n_folds or isinstance(features, str) or dtype != "float64"):
-        raise ValueError("Several targets go with named columns, without folds and in float64.")
-    if np.dtype(dtype) not in (np.dtype(np.float64), np.dtype(np.float32)):
+    if len(targets) > 1 and (n_folds or dtype != "float64"):
+        raise ValueError("Several targets give one summary in float64; leave n_folds and dtype as they are.")
+    if dtype not in ("float64", "float32", np.float64, np.float32):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
     names = features if isinstance(features, str) else tuple(features)
     plan = Plan(names, targets, weight, str(np.dtype(dtype)), n_folds)
-    twice = [name for place, name in enumerate(plan.columns) if name in plan.columns[:place]]
+    twice = [name for name, count in Counter(plan.columns).items() if count > 1]
     if twice:
         raise ValueError(f"Column {twice[0]!r} is named twice among features, target and weight.")
     if not names:
         raise ValueError("features names no column.")
     return plan
+
+
+def entries_plan_for(row: str, col: str, value: str, weight: str | None, shape: tuple[int, int] | None) -> EntriesPlan:
+    """A plan whose parts go together."""
+    EntryColumns(row, col, value, weight).check()
+    if shape is not None:
+        if not isinstance(shape, tuple | list) or len(shape) != 2:
+            raise ValueError(f"shape must be two numbers, rows and columns, got {shape!r}.")
+        shape = check_positive_integer(shape[0], "shape"), check_positive_integer(shape[1], "shape")
+    return EntriesPlan(row, col, value, weight, shape)
 
 
 def _fitting(entries: Entries, shape: tuple[int, int]) -> Entries:
@@ -221,7 +214,7 @@ def _fitting(entries: Entries, shape: tuple[int, int]) -> Entries:
 
 
 def _vector_blocks(
-    batches: Iterator[Any], column: str, target: str | None, weight: str | None, dtype: np.dtype[Any]
+    batches: Iterator[Any], column: str, targets: Sequence[str], weight: str | None, dtype: np.dtype[Any]
 ) -> Iterator[Block]:
     """Rows whose features are one column of lists, all of the same length; without a copy where they are doubles."""
     pa, first_row, width = import_pyarrow(), 1, None
@@ -241,21 +234,25 @@ def _vector_blocks(
             )
         if width == 0:
             raise ValueError(f"Row {first_row}: column {column!r} has vectors of length 0.")
-        check_no_nulls(values, column, first_row)
+        if values.null_count:
+            row, place = divmod(int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))), width)
+            raise ValueError(f"Row {first_row + row}: {column}[{place}] is null; drop or fill such rows first.")
         X = values.cast(pa.float64(), safe=False).to_numpy().reshape(-1, width)
         check_numbers(X, [f"{column}[{j}]" for j in range(width)], dtype, first_row)
-        others: list[Any] = []
-        for name in (target, weight):
-            if name is None:
-                others.append(None)
-                continue
-            check_no_nulls(batch.column(name), name, first_row)
-            numbers = np.ascontiguousarray(batch.column(name).cast(pa.float64(), safe=False).to_numpy())
-            check_numbers(numbers[:, None], [name], np.dtype(np.float64), first_row)
-            others.append(numbers)
-        y, weights = others
-        if weights is not None and y is not None:
+        responses = [_column(batch, name, first_row) for name in targets]
+        y = responses[0] if len(targets) == 1 else np.column_stack(responses)
+        weights = None if weight is None else _column(batch, weight, first_row)
+        if weights is not None:
             check_weight_column(weights, str(weight), first_row)
             check_range(X, y, weights, dtype)
         yield Block(X, y, weights)
         first_row += batch.num_rows
+
+
+def _column(batch: Any, name: str, first_row: int) -> Floats:
+    """A column of numbers, all of them there and in range."""
+    values = batch.column(name)
+    check_no_nulls(values, name, first_row)
+    numbers = np.ascontiguousarray(values.cast(import_pyarrow().float64(), safe=False).to_numpy())
+    check_numbers(numbers[:, None], [name], np.dtype(np.float64), first_row)
+    return numbers

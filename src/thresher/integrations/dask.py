@@ -1,6 +1,7 @@
 """Summaries and models from Dask collections. Needs ``pip install 'thresher[dask]'``."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,19 @@ from thresher._utils.checks import check_positive_integer, check_rows
 from thresher._utils.threads import one_blas_thread
 from thresher._version import __version__
 from thresher.estimators._linear import SummaryLinear
-from thresher.integrations._partials import Plan, check_version, in_partition, merged, plan_for
+from thresher.estimators.reduced_rank_regressor import ReducedRankRegressor
+from thresher.integrations._fitting import fitted, refuse_memory
+from thresher.integrations._partials import (
+    EntriesPlan,
+    Plan,
+    check_version,
+    entries_plan_for,
+    in_partition,
+    merged,
+    plan_for,
+)
 from thresher.io.encoding import decode, encode
+from thresher.summaries._tables import are_names
 from thresher.summaries.gram import Gram
 
 # Summaries that one task merges.
@@ -62,45 +74,101 @@ def summarize(
     -------
     Gram, list of Gram, or MultiResponse
     """
-    if check_positive_integer(fan_in, "fan_in") < 2:
-        raise ValueError(f"fan_in must be at least 2, got {fan_in}.")
-    if hasattr(X, "to_delayed") and hasattr(X, "dtypes") and hasattr(X, "columns"):
+    if _is_frame(X):
         parts = _of_frame(X, y, sample_weight, features, dtype, n_folds)
     elif hasattr(X, "to_delayed") and hasattr(X, "chunks"):
         if features is not None or n_folds:
-            raise ValueError("features and n_folds go with a data frame.")
+            raise ValueError("features, and folds for cross-validation, go with a data frame; X is an array.")
         parts = _of_array(X, y, sample_weight, dtype)
     else:
         raise TypeError(f"X is a {type(X).__name__}; pass a Dask data frame or array.")
-    content = _tree(parts, fan_in).compute()
-    if content is None:
-        raise ValueError("The collection has no rows.")
-    return decode(content)[0]
+    return _collected(parts, fan_in)
 
 
-def fit(
-    estimator: SummaryLinear, X: Any, y: Any, sample_weight: Any = None, *, features: Sequence[str] | None = None
-) -> SummaryLinear:
-    """Fit a ``SparseRegressor`` or ``OnlineHardThresholding`` to all rows of a Dask collection, in one pass.
+def summarize_entries(
+    df: Any,
+    row: str,
+    col: str,
+    value: str,
+    weight: str | None = None,
+    *,
+    shape: tuple[int, int] | None = None,
+    fan_in: int = FAN_IN,
+) -> Any:
+    """The summary of observed entries of a matrix, such as (user, item, rating), for ``MatrixCompleter.fit_summary``.
+
+    Parameters
+    ----------
+    df : dask.dataframe.DataFrame
+    row, col : str
+        Columns of whole numbers from zero. ``df[name].cat.as_known().cat.codes`` makes them from names.
+    value : str
+    weight : str, optional
+    shape : tuple of int, optional
+        By default as large as the largest indices.
+    fan_in : int, default=8
+        Summaries that one task merges.
+
+    Returns
+    -------
+    Entries
+    """
+    if not _is_frame(df):
+        raise TypeError(f"df is a {type(df).__name__}; pass a Dask data frame.")
+    plan = entries_plan_for(row, col, value, weight, shape)
+    _features(df, plan.columns, ())
+    return _collected(_summaries_of(plan, df[plan.columns]), fan_in)
+
+
+def fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, features: Sequence[str] | None = None) -> Any:
+    """Fit a ``SparseRegressor``, ``OnlineHardThresholding`` or ``ReducedRankRegressor`` to all rows, in one pass.
 
     As ``estimator.fit`` on all rows, to rounding. Parameters are those of ``summarize``. Returns the estimator.
+
+    Rows of a cluster have no order: an estimator with `half_life` or `window` is refused, and drift is not looked for.
+    Weights that fall with age do what a half-life does.
     """
-    if not isinstance(estimator, SummaryLinear):
+    if not isinstance(estimator, SummaryLinear | ReducedRankRegressor):
         raise TypeError(
-            f"estimator must be a SparseRegressor or OnlineHardThresholding, got {type(estimator).__name__}"
+            "estimator must be a SparseRegressor, OnlineHardThresholding or ReducedRankRegressor, got "
+            f"{type(estimator).__name__}"
         )
     estimator._check_parameters()
-    named = isinstance(y, str)
-    names = _features(X, [y, *([] if sample_weight is None else [sample_weight])], features) if named else None
-    summary = summarize(X, y, sample_weight, features=names, dtype=str(np.dtype(estimator.dtype)))
-    estimator.fit_summary(summary)
+    refuse_memory(estimator, "give sample_weight a column of 2^(-age / half_life), or keep only the rows of the window")
+    several = are_names(y) and not isinstance(y, str) and len(y) > 1
+    if several != isinstance(estimator, ReducedRankRegressor):
+        wanted = "one response; use a ReducedRankRegressor for several" if several else "a list of at least two columns"
+        raise ValueError(f"{type(estimator).__name__} takes {wanted}.")
+    names = None
+    if are_names(y):
+        if not _is_frame(X):
+            raise TypeError(f"X is a {type(X).__name__}, which has no columns to name; pass a Dask data frame.")
+        others = [y] if isinstance(y, str) else [*y]
+        names = _features(X, others if sample_weight is None else [*others, sample_weight], features)
+    dtype = str(np.dtype(getattr(estimator, "dtype", "float64")))
+    fitted(estimator, lambda n_folds: summarize(X, y, sample_weight, features=features, dtype=dtype, n_folds=n_folds))
     if names is not None:
-        estimator.feature_names_in_ = np.array(names, object)
+        estimator.feature_names_in_ = np.array([str(name) for name in names], object)
         estimator._columns_by_name = True
     return estimator
 
 
 # -- the tree ----------------------------------------------------------------------------------------------
+
+
+def _collected(parts: list[Any], fan_in: int) -> Any:
+    """The merged summary of some partitions."""
+    if check_positive_integer(fan_in, "fan_in") < 2:
+        raise ValueError(f"fan_in must be at least 2, got {fan_in}.")
+    try:
+        content = _tree(parts, fan_in).compute()
+    except KeyError as error:  # of Dask, where it selects the columns of a partition
+        raise ValueError(
+            f"A partition lacks columns of the data frame: {error.args[0]}; give all partitions the same columns."
+        ) from error
+    if content is None:
+        raise ValueError("The collection has no rows.")
+    return decode(content)[0]
 
 
 def _tree(parts: list[Any], fan_in: int) -> Delayed:
@@ -142,31 +210,53 @@ def _of_frame(X: Any, y: Any, weight: Any, features: Sequence[str] | None, dtype
     others = [*targets, *([] if weight is None else [weight])]
     names = _features(X, others, features)
     plan = plan_for(names, y, weight, dtype, n_folds)
-    needed = [name for name in X.columns if name in plan.columns or any(f.startswith(f"{name}=") for f in names)]
-    parts = X[needed].to_delayed()
+    columns = list(X.columns)
+    known = set(columns)
+    needed = {_column_of(name, known) for name in plan.columns}
+    return _summaries_of(plan, X[[name for name in columns if name in needed]])
+
+
+def _summaries_of(plan: Plan | EntriesPlan, frame: Any) -> list[Any]:
+    parts = frame.to_delayed()
     return [_task("thresher-summarize", _summary_of_frame, plan, part, number) for number, part in enumerate(parts)]
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "to_delayed") and hasattr(X, "dtypes") and hasattr(X, "columns")
 
 
 def _features(X: Any, others: Sequence[str], features: Sequence[str] | None) -> list[str]:
     """Names of the features, all of which exist and have numbers."""
-    columns = list(X.columns)
+    types = dict(X.dtypes)
+    twice = [name for name, count in Counter(X.columns).items() if count > 1]
+    if twice:
+        raise ValueError(f"The data frame has more than one column {twice[0]!r}; rename them.")
+    if isinstance(features, str):
+        raise TypeError(f"features must be a list of names, got the text {features!r}.")
     if features is None:
-        names = [name for name in columns if name not in others and _is_number(X.dtypes[name])]
+        names = [name for name, kind in types.items() if name not in others and _is_number(kind)]
     else:
         names = [str(name) for name in features]
     for name in (*others, *names):
-        if name not in columns and not any(name.startswith(f"{column}=") for column in columns):
-            raise ValueError(f"The data frame has no column {name!r}; it has {', '.join(map(repr, columns[:8]))}.")
-        if name in columns and not _is_number(X.dtypes[name]):
-            raise ValueError(f"Column {name!r} has values of type {X.dtypes[name]}, and numbers are needed there.")
+        if name in types and not _is_number(types[name]):
+            raise ValueError(f"Column {name!r} has values of type {types[name]}, and numbers are needed there.")
+        if name not in types and _column_of(name, types) not in types:
+            raise ValueError(f"The data frame has no column {name!r}; it has {', '.join(map(repr, [*types][:8]))}.")
     return names
+
+
+def _column_of(feature: str, columns: Collection[str]) -> str:
+    """The column behind a feature that may be a level, such as "colour=red"; the feature itself if there is none."""
+    if feature in columns:
+        return feature
+    return max((name for name in columns if feature.startswith(f"{name}=")), key=len, default=feature)
 
 
 def _is_number(kind: Any) -> bool:
     return bool(getattr(kind, "_is_numeric", getattr(kind, "kind", "O") in "iufb"))
 
 
-def _summary_of_frame(plan: Plan, frame: Any, number: int) -> bytes | None:
+def _summary_of_frame(plan: Plan | EntriesPlan, frame: Any, number: int) -> bytes | None:
     table = import_pyarrow().Table.from_pandas(frame, preserve_index=False)
     try:
         summary = plan.summary(table.to_batches())

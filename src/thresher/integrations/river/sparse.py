@@ -1,6 +1,7 @@
 """Sparse linear regression as a river regressor."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from thresher.estimators import sparse_regressor
@@ -35,6 +36,17 @@ class SparseRegressor(RiverRegressor):
         Whether there is an intercept.
     dtype : {"float64", "float32"}, default="float64"
         Storage of the co-moments.
+    half_life : float, optional
+        Rows count half as much when so many others have come in. By default all rows count equally.
+    window : int, optional
+        Only the last so many rows count, and up to a tenth more; `half_life` is cheaper.
+    exact_window : bool, default=False
+        Let each row leave on its own.
+    drift : {"auto", "full", None}, default="auto"
+        Whether coefficients follow recent rows once these predict better than all rows; ``"full"`` also chooses
+        features from recent rows.
+    horizon : int, default=50
+        How many rows ahead predictions are for.
 
     All mean what they mean in ``thresher.SparseRegressor``.
 
@@ -69,11 +81,23 @@ class SparseRegressor(RiverRegressor):
         selection: str | Method = "posterior",
         fit_intercept: bool = True,
         dtype: str = "float64",
+        half_life: float | None = None,
+        window: int | None = None,
+        exact_window: bool = False,
+        drift: str | None = "auto",
+        horizon: int = 50,
     ) -> None:
         self.sparsity = sparsity
         self.selection = selection
         self.fit_intercept = fit_intercept
         self.dtype = dtype
+        self.half_life = half_life
+        self.window = window
+        self.exact_window = exact_window
+        self.drift = drift
+        self.horizon = horizon
+        if isinstance(half_life, timedelta) or isinstance(window, timedelta):
+            raise ValueError("Rows of river have no times; give half_life and window as numbers of rows.")
         self._wrap(sparse_regressor.SparseRegressor)
 
     @classmethod
@@ -81,3 +105,9 @@ class SparseRegressor(RiverRegressor):
         yield {}
         yield {"sparsity": 3}
         yield {"selection": "cv", "fit_intercept": False}
+        yield {"half_life": 30.0}
+        yield {"window": 50}
+        yield {"window": 50, "exact_window": True}
+        yield {"drift": None}
+        yield {"drift": "full"}
+        yield {"horizon": 1}

@@ -58,6 +58,17 @@ def merge_groups(batches: Iterable[Any], group: int) -> Iterator[Any]:
         if total is not None and group and partition // group != first // group:
             yield from to_batches(first, total)
             total = None
-        first, total = (partition, summary) if total is None else (first, merged(total, summary))
+        if total is None:
+            first, total = partition, summary
+        else:
+            total = _merged(total, summary, first, partition)
     if total is not None:
         yield from to_batches(first, total)
+
+
+def _merged(total: Any, summary: Any, first: int, partition: int) -> Any:
+    """Two summaries as one; an error names the partitions, whose vectors may differ in length."""
+    try:
+        return merged(total, summary)
+    except ValueError as error:
+        raise ValueError(f"Partition {partition} does not fit partition {first}: {error}") from error

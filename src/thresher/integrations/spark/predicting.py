@@ -8,15 +8,16 @@ from pyspark.sql import functions as sql
 
 from thresher._utils.arrays import Floats
 from thresher._utils.arrow import check_no_nulls, import_pyarrow
-from thresher.integrations.spark.columns import as_array, level_of, quoted, read_columns
+from thresher.integrations.spark.columns import Columns, quoted
 
 
 def predicted(df: Any, features: Sequence[str] | str, coef: Floats, intercept: float) -> Any:
     """The column of predictions. Only columns with nonzero coefficients leave Spark."""
     support = np.flatnonzero(coef)
-    features = read_columns(df, features)
+    known = Columns(df)
+    features = known.features(features)
     if isinstance(features, str):
-        return sql.arrow_udf(_of_vectors(features, coef, intercept), "double")(as_array(df, features))
+        return sql.arrow_udf(_of_vectors(features, coef, intercept), "double")(known.as_array(features))
     if len(features) != len(coef):
         raise ValueError(f"There are {len(features)} input columns and the model has {len(coef)} features.")
     if not len(support):
@@ -24,7 +25,7 @@ def predicted(df: Any, features: Sequence[str] | str, coef: Floats, intercept: f
     kept = [features[int(j)] for j in support]
     columns = []
     for name in kept:
-        column, level = level_of(df, name)
+        column, level = known.level_of(name)
         number = sql.col(quoted(column)) if level is None else sql.col(quoted(column)) == level
         columns.append(number.cast("double"))
     return sql.arrow_udf(_of_columns(kept, coef[support], intercept), "double")(*columns)

@@ -28,10 +28,10 @@ from pyspark.sql import functions as sql
 
 from thresher._utils.arrays import Floats, Integers
 from thresher.estimators.sparse_regressor import SparseRegressor
+from thresher.integrations._fitting import fitted
 from thresher.integrations.spark import _chunks
 from thresher.integrations.spark.predicting import predicted
 from thresher.integrations.spark.summarizing import summarize
-from thresher.selection.cross_validation import CrossValidation
 
 
 class _Settings(HasFeaturesCol, HasInputCols, HasLabelCol, HasWeightCol, HasPredictionCol):  # type: ignore[misc]
@@ -112,25 +112,13 @@ class SparkSparseRegressor(Estimator, _Settings, DefaultParamsReadable, DefaultP
         given = {name: self._given(name) for name in names if self._given(name) is not None}
         estimator = SparseRegressor(fit_intercept=self.getOrDefault("fitIntercept"), **given)
         estimator._check_parameters()  # before anything runs
-        weight, features = self._given("weightCol"), self._features
-        folded = given["selection"] == "cv" and given["sparsity"] == "auto"
-        n_folds = CrossValidation().n_folds if folded else 0
-        summary = summarize(
-            dataset,
-            features,
-            self.getLabelCol(),
-            weight,
-            dtype=given["dtype"],
-            n_folds=n_folds,
-            levels=self.getOrDefault("levels"),
-        )
-        if n_folds:
-            total = summary[0]
-            for fold in summary[1:]:
-                total = total.merge(fold)
-            estimator.fit_summary(total, summary)
-        else:
-            estimator.fit_summary(summary)
+        features = self._features
+
+        def summarized(n_folds: int) -> Any:
+            columns = (dataset, features, self.getLabelCol(), self._given("weightCol"))
+            return summarize(*columns, dtype=given["dtype"], n_folds=n_folds, levels=self.getOrDefault("levels"))
+
+        fitted(estimator, summarized)
         if not isinstance(features, str):
             estimator.feature_names_in_ = np.array(features, object)
         return self._copyValues(SparkSparseRegressorModel(estimator))  # type: ignore[no-any-return]

@@ -10,7 +10,8 @@ from sklearn.base import clone
 
 from thresher.estimators._linear import SummaryLinear
 from thresher.estimators.sparse_regressor import SparseRegressor
-from thresher.integrations.spark.columns import read_columns
+from thresher.integrations._fitting import refuse_folds, refuse_memory
+from thresher.integrations.spark.columns import Columns
 from thresher.integrations.spark.summarizing import summary_or_none
 from thresher.io.checkpoint import CheckpointError, load_with_note, save
 
@@ -28,7 +29,7 @@ def foreach_batch(
 
     Each micro-batch is summarised by Spark, merged with the summary in the file, and the model fitted again. The number
     of the micro-batch is in the same file, which is replaced as a whole: whatever is killed and restarted, each
-    micro-batch is learned exactly once.
+    micro-batch is learned exactly once. With Spark Connect the function runs on the server, and so the file is there.
 
     Parameters
     ----------
@@ -37,7 +38,8 @@ def foreach_batch(
     features, target, weight
         As in ``summarize``. None takes all other columns of numbers of the first micro-batch.
     estimator : SparseRegressor or OnlineHardThresholding, optional
-        What is fitted, from a summary alone: not with ``selection="cv"``. By default ``SparseRegressor()``.
+        What is fitted, from a summary alone: not with ``selection="cv"``, `half_life` or `window`, and drift is not
+        looked for. By default ``SparseRegressor()``.
     levels : int, default=2
         As in ``summarize``.
 
@@ -50,6 +52,8 @@ def foreach_batch(
     if not isinstance(fresh, SummaryLinear):
         raise TypeError(f"estimator must be a SparseRegressor or OnlineHardThresholding, got {type(fresh).__name__}")
     fresh._check_parameters()
+    refuse_memory(fresh, "use a file for each period, and merge the summaries of those that count")
+    refuse_folds(fresh)
 
     def learn(df: Any, batch_id: int) -> None:
         query = _query_of(df)
@@ -60,10 +64,15 @@ def foreach_batch(
                     f"{path} was made by another query, or by this one with another checkpointLocation. Its numbers of "
                     "micro-batches do not go on here; use another file."
                 )
-            if batch_id <= note["batch"]:
+            if batch_id == note["batch"]:  # Spark was stopped before it took note, and repeats it
                 return
+            if batch_id != note["batch"] + 1:
+                raise CheckpointError(
+                    f"{path} has learned micro-batches up to {note['batch']} and the stream is at {batch_id}: it was "
+                    "made with another checkpointLocation, or is an old copy. Use another file, or the latest one."
+                )
         names = features if model is None else note["features"]
-        names = read_columns(df, names, (target, *([] if weight is None else [weight])))
+        names = Columns(df).features(names, (target, *([] if weight is None else [weight])))
         summary = summary_or_none(df, names, target, weight, dtype=str(np.dtype(fresh.dtype)), levels=levels)
         if summary is None or summary.weight == 0.0:
             if model is None:

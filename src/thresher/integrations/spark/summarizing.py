@@ -6,13 +6,12 @@ from functools import partial
 from typing import Any
 
 from pyspark.sql import functions as sql
-from pyspark.sql.types import IntegralType
 
 from thresher._utils.checks import check_positive_integer
-from thresher.integrations._partials import EntriesPlan, Plan, plan_for
+from thresher.integrations._partials import EntriesPlan, Plan, entries_plan_for, plan_for
 from thresher.integrations.spark import _chunks
 from thresher.integrations.spark._tasks import merged_groups, summarized
-from thresher.integrations.spark.columns import quoted, read_columns, require, require_number, selected
+from thresher.integrations.spark.columns import Columns, selected
 
 # Summaries that one task merges, except the last.
 FAN_IN = 32
@@ -67,11 +66,11 @@ def summary_or_none(
 ) -> Any:
     """The same; None if there are no rows."""
     others = [*([target] if isinstance(target, str) else target), *([] if weight is None else [weight])]
+    columns = Columns(df)
     for name in others:
-        require(df, name)
-        require_number(df, name)
-    plan = plan_for(read_columns(df, features, others), target, weight, dtype, n_folds)
-    return _collected(*selected(df, plan), plan, levels)
+        columns.require_number(name)
+    plan = plan_for(columns.features(features, others), target, weight, dtype, n_folds)
+    return _collected(*selected(df, columns, plan), plan, levels)
 
 
 def summarize_entries(
@@ -90,7 +89,7 @@ def summarize_entries(
     ----------
     df : pyspark.sql.DataFrame
     row, col : str
-        Columns of integers from zero. ``pyspark.ml.feature.StringIndexer`` makes them from names.
+        Columns of whole numbers from zero. ``pyspark.ml.feature.StringIndexer`` makes them from names.
     value : str
     weight : str, optional
     shape : tuple of int, optional
@@ -102,15 +101,15 @@ def summarize_entries(
     -------
     Entries
     """
-    plan = EntriesPlan(row, col, value, weight, shape)
-    for name in plan.columns:
-        require(df, name)
-        require_number(df, name)
+    plan = entries_plan_for(row, col, value, weight, shape)
+    columns = Columns(df)
     for name in (row, col):
-        if not isinstance(df.schema[name].dataType, IntegralType):
-            raise ValueError(f"Column {name!r} has no integers; cast it, or number names with a StringIndexer.")
-    columns = [sql.col(quoted(name)).cast("long" if name in (row, col) else "double") for name in plan.columns]
-    numbered = [column.alias(f"c{number}") for number, column in enumerate(columns)]
+        columns.require(name)
+        if columns.is_text(name):
+            raise ValueError(f"Column {name!r} has names; number them with a StringIndexer.")
+    for name in plan.columns:
+        columns.require_number(name)
+    numbered = [columns.as_read(name).alias(f"c{number}") for number, name in enumerate(plan.columns)]
     found = _collected(df.select(*numbered), plan.columns, plan, levels)
     if found is None:
         raise ValueError("The data frame has no rows.")
