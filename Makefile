@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 ENGINES := .venv-engines
+EXPORTS := .venv-exports
 KERNELS := setup.py $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 KERNEL_TESTS := tests/test_rounds.py tests/test_dense_rounds.py tests/test_solvers.py tests/test_gram.py \
 	tests/test_posterior.py tests/test_rank_and_groups.py tests/test_baselines_first_order.py tests/test_baselines_lasso.py
@@ -17,7 +18,7 @@ export CC := $(abspath $(BIN))/python -m ziglang cc
 endif
 
 .PHONY: demo test bench bench-peers bench-peers-quick reproduce reproduce-quick check-killed check-hostile check-report
-.PHONY: check-memory check-engines bench-engines wheel format clean
+.PHONY: docs check-memory check-engines check-exports bench-engines release-check wheel format clean
 
 demo: $(VENV)/.built
 	$(BIN)/thresher demo
@@ -60,6 +61,12 @@ check-hostile: $(VENV)/.built
 		OPENBLAS_NUM_THREADS=1 $(BIN)/python checks/$$check.py $(if $(LONG),--long) || exit 1; \
 	done
 
+# The documentation, in build/site/index.html. A warning is an error. The gallery is run.
+docs: $(VENV)/.built $(VENV)/.docs
+	rm -rf build/site build/doctrees docs/api/generated docs/gallery
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/site
+	$(BIN)/python docs/links.py build/site
+
 # The saved report, the quick one and the page of a model in a headless Chromium, which is installed if need be (Debian, as root).
 check-report: $(VENV)/.built
 	command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; }
@@ -69,7 +76,12 @@ check-report: $(VENV)/.built
 # Spark, Dask and DuckDB, real ones, in a virtual environment of their own. Java is installed if need be (Debian, as root).
 check-engines: $(VENV)/.built $(ENGINES)/.installed
 	command -v java >/dev/null || { apt-get -qq update && apt-get -qq install -y --no-install-recommends default-jre-headless; }
-	OPENBLAS_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -o addopts=-q checks/engines
+	OPENBLAS_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -o addopts=-q -n 2 --dist loadfile checks/engines
+
+# The same predictions through scikit-learn, ONNX Runtime and MLflow, in a virtual environment of their own.
+check-exports: $(VENV)/.built $(EXPORTS)/.installed
+	PYTHONPATH=src OPENBLAS_NUM_THREADS=1 $(EXPORTS)/bin/python -m pytest -o addopts=-q --doctest-modules \
+		checks/exports src/thresher/integrations/mlflow.py
 
 # The same rows through all engines, beside their own aggregates and regressions.
 bench-engines: $(VENV)/.built $(ENGINES)/.installed
@@ -97,11 +109,21 @@ wheel: $(VENV)/.installed
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w build/wheel .
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair -w dist build/wheel/*.whl
 
+# Source distribution and wheels, each tried in a fresh environment; PYTHONS names interpreters (default: all that are found).
+release-check:
+	$(PYTHON) checks/release.py $(PYTHONS)
+
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) Cython scipy setuptools $(COMPILER)
 	$(BIN)/python $(PIP) --no-build-isolation -e '.[cli,plot,test]'
 	touch $@
+
+# What the extra `docs` names, without building the package again.
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']\
+	['optional-dependencies']['docs'], sep='\n')" > $@
+	$(BIN)/python $(PIP) -r $@
 
 # Kernels that have changed, and those that depend on them.
 $(VENV)/.built: $(VENV)/.installed $(KERNELS)
@@ -111,7 +133,13 @@ $(VENV)/.built: $(VENV)/.installed $(KERNELS)
 $(ENGINES)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(ENGINES)
 	$(ENGINES)/bin/python $(PIP) Cython scipy setuptools $(COMPILER)
-	$(ENGINES)/bin/python $(PIP) --no-build-isolation -e '.[cli,dask,duckdb,engines,spark]'
+	$(ENGINES)/bin/python $(PIP) --no-compile --no-build-isolation -e '.[cli,dask,duckdb,engines,spark]'
+	touch $@
+
+# The kernels are those of $(VENV); building them again would take longer than the checks.
+$(EXPORTS)/.installed: checks/exports/requirements.txt constraints.txt
+	$(PYTHON) -m venv $(EXPORTS)
+	$(EXPORTS)/bin/python $(PIP) -r checks/exports/requirements.txt
 	touch $@
 
 $(PEERS)/.installed: pyproject.toml benchmarks/peers/requirements.txt
@@ -121,6 +149,6 @@ $(PEERS)/.installed: pyproject.toml benchmarks/peers/requirements.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(ENGINES) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(ENGINES) $(EXPORTS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests reproduction -name __pycache__ -type d -exec rm -rf {} +
 	find src -name '*.so' -delete
