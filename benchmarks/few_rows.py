@@ -3,7 +3,8 @@
 Error is the mean squared difference between predictions and noiseless responses on 1000 new rows. Every data set is
 kept in benchmarks/results/few_rows.json as it is done, so that a run can be interrupted.
 
-    python benchmarks/few_rows.py run                   # d = 200, 1440 data sets; --features 1000 for 72 of d = 1000
+    python benchmarks/few_rows.py run                   # d = 200, 1440 data sets
+    python benchmarks/few_rows.py run --features 1000 --repeats 1      # 216 of d = 1000
     python benchmarks/few_rows.py run --methods ours    # only what is ours again, beside the saved errors of LassoCV
     python benchmarks/few_rows.py report
 
@@ -51,7 +52,7 @@ def ours(X, y, T, truth):
     for name, new in OURS.items():
         model = new().fit(X, y)
         found[name] = error(model, T, truth), len(model.support_)
-    return found | {"risk": (model.posterior().risk, 0)}
+    return found | {"risk": (model.posterior().prediction_risk(model.summary_), 0)}
 
 
 def run(arguments):
@@ -71,7 +72,7 @@ def run(arguments):
                 with threadpool_limits(1):
                     done |= functions[method](X, y, T, truth)
                 store["runs"][key] = done
-        if i % 20 == 19 or i == len(chosen) - 1:
+        if i % 5 == 4 or i == len(chosen) - 1:
             write(store)
             print(f"{i + 1} of {len(chosen)}, {time.perf_counter() - start:.0f} s", flush=True)
 

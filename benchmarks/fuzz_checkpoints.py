@@ -55,7 +55,7 @@ CLASSES = [
     "thresher.io.checkpoint:Saving", "thresher.io.checkpoint:os", "thresher.cli:main", "thresher.cli.demo:demo",
     "reproduction.__main__:main", "reproduction.item:Item", "thresher.cli.live:Live", "thresher.io.ingest:Ingest",
     "thresher.io.ingest:ProgressiveValidation", "thresher.integrations.river._features:Layout",
-    "thresher.io.sources.batches:Place", "thresher.io.sources.columns:Columns", "thresher.plotting.displays:Display",
+    "thresher.io.sources.batches:Place", "thresher.io.sources.columns:Columns", "thresher.plotting._style:Display",
     "thresher.io.sources.parquet_file:ParquetFile", "thresher.baselines.comparing:compare",
     "thresher.baselines.comparing:FailedRunsError",
     "thresher.baselines._runs:_Pickler", "thresher.baselines._runs:Plan", "thresher.baselines._comparison:Comparison",

@@ -1,4 +1,4 @@
-"""How close a stream comes to the floor: folding the same rows into a Gram by BLAS-3.
+"""How close a stream is to the floor: folding the same rows into a Gram by BLAS-3.
 
 Everything is a ratio of medians over alternated repeats within one run, because machines are noisy and
 differ. Prints a table and writes benchmarks/results/sparse_speed.json.

@@ -3,6 +3,8 @@
 from thresher.io.sources.synthetic import SparseLinearStream
 
 CHECKPOINTS = (300, 1000, 3000, 10_000)
+# Rows that nobody learns from, for the error of predictions.
+N_NEW = 1000
 # The paper's design with a condition number of 500.
 SPECTRUM = (500.0, 100.0, *range(10, 0, -1))
 DESIGNS = {
@@ -20,9 +22,9 @@ TUNING_SEEDS = (1001, 1002)
 
 
 def draw(design, seed):
-    """Rows, responses and true coefficients."""
+    """Rows, responses, true coefficients and new rows."""
     stream = SparseLinearStream(seed=seed, **DESIGNS[design])
-    return *stream.draw(CHECKPOINTS[-1]), stream.coef
+    return *stream.draw(CHECKPOINTS[-1]), stream.coef, stream.draw(N_NEW)[0]
 
 
 def seeds(problem):

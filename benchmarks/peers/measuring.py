@@ -15,8 +15,8 @@ WARM_UP = 600
 DIVERGED = 1e3
 
 
-def measure(method, setting, X, y, truth, checkpoints, window=WINDOW):
-    """A record for each checkpoint.
+def measure(method, setting, X, y, truth, new=None, *, checkpoints, window=WINDOW):
+    """A record for each checkpoint; `new` are rows to predict.
 
     Where rows can be skipped without changing later estimates, the last `window` rows before a checkpoint are
     learned one by one and timed, and stand for the others since the checkpoint before. Times are processor time, which
@@ -45,7 +45,7 @@ def measure(method, setting, X, y, truth, checkpoints, window=WINDOW):
                 apart, size = learner.catch_up(X[first:stop], y[first:stop]), np.abs(learner.coef).max()
                 assert apart <= 1e-7 * max(size, 1.0) or size > DIVERGED, f"{method.name}: {apart} from its twin"
             records.append(
-                record(learner, truth)
+                record(learner, truth, new)
                 | {
                     "t": stop,
                     "seconds": seconds,
@@ -66,15 +66,17 @@ def warm_up(method, X, y, **setting):
     learner.estimate()
 
 
-def record(learner, truth):
-    """How close the estimate is, and which features it uses, or its rank."""
+def record(learner, truth, new=None):
+    """How close the estimate and its predictions are, and which features it uses, or its rank."""
     error = float(((learner.coef - truth) ** 2).sum())
     if truth.ndim == 2:
         return {"squared_error": error, "rank": int(np.linalg.matrix_rank(learner.coef))}
     found, true = np.flatnonzero(learner.coef), np.flatnonzero(truth)
     hits = len(np.intersect1d(found, true))
+    predicted = {} if new is None else {"prediction_error": float(((new @ (learner.coef - truth)) ** 2).mean())}
     return {
         "squared_error": error,
+        **predicted,
         "nonzeros": len(found),
         "precision": hits / len(found) if len(found) else 1.0,
         "recall": hits / len(true) if len(true) else 1.0,

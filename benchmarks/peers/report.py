@@ -29,6 +29,7 @@ PEERS = (
 )
 COLUMNS = (
     "squared_error",
+    "prediction_error",
     "seconds",
     "microseconds_per_row",
     "formatting_per_row",

@@ -6,7 +6,7 @@ from verdicts import is_ours, lost, standings
 
 
 def tables(synthetic, real):
-    parts = []
+    parts = ["# All tables of the comparison\n"]
     for problem in dict.fromkeys(row["problem"] for row in synthetic):
         rows = [r for r in synthetic if r["problem"] == problem]
         parts.append(f"## {problem}\n\n" + error_table(rows) + "\n" + model_table(rows))
@@ -40,13 +40,16 @@ def error_table(rows):
 def model_table(rows):
     """What is kept after the last row."""
     ranks = rows[0]["rank"] != ""
-    head = ["rank"] if ranks else ["features", "precision", "recall"]
+    head = ["rank"] if ranks else ["prediction error", "features", "precision", "recall"]
     lines = []
     for *_, end in by_method(rows):
+        predicted = f"{end['prediction_error']:.4g}" if end["prediction_error"] != "" else "not measured"
+        before = [] if ranks else [predicted]
         shares = [] if ranks else [f"{end['precision']:.2f}", f"{end['recall']:.2f}"]
         size = f"{end['rank' if ranks else 'nonzeros']:.0f}"
-        lines.append([marked(end), size, *shares, f"{end['state_bytes']:,.0f}", end["grows"]])
-    return markdown(["method", *head, "bytes", "grows"], lines)
+        growing = ", growing" if end["grows"] == "yes" else ""
+        lines.append([marked(end), *before, size, *shares, f"{end['state_bytes']:,.0f}{growing}"])
+    return markdown(["method", *head, "bytes"], lines)
 
 
 def marked(row):

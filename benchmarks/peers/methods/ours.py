@@ -4,7 +4,7 @@ import pickle
 
 from learner import Learner, Method
 
-from thresher import OnlineHardThresholding, SparseRegressor
+from thresher import Gram, OnlineHardThresholding, SparseRegressor
 
 BLOCK = 100
 # What the paper's figures have: s = 50, K = 5, eta = 0.001, t0 = 100.
@@ -96,6 +96,12 @@ METHODS = [
         "thresher, row by row",
         lambda d, real=False: Streamed(SparseRegressor(fit_intercept=real), block=1),
         note="SparseRegressor(), a call per row, coefficients read after each",
+    ),
+    Method(
+        "thresher, posterior mean",
+        lambda d, real=False: AtCheckpoints(SparseRegressor(estimate="posterior_mean", fit_intercept=real), Gram(d)),
+        estimates="checkpoint",
+        note="SparseRegressor(estimate='posterior_mean'), fitted to a summary",
     ),
     Method(
         "thresher, cv",
