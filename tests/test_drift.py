@@ -21,6 +21,7 @@ from thresher.drift.settings import (
     ENTER_RECENT,
     HALF_LIVES,
     LAST_ROWS,
+    MORE_ROWS,
     N_LEVELS,
     PRIOR,
     RATE,
@@ -164,7 +165,8 @@ def test_features_that_come_are_known_from_all_rows(before, after):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((300, 8)) @ rng.standard_normal((8, 8)) + 2.0
     gram = Gram(8).absorb(X, X[:, 2] + rng.standard_normal(300))
-    levels = moved(start(gram, np.array(before, np.intp), True), gram, np.array(after, np.intp))
+    nothing = Recent.new(gram, True, LAST_ROWS)
+    levels = moved(start(gram, np.array(before, np.intp), True), gram, np.array(after, np.intp), nothing)
     expected = start(gram, np.array(after, np.intp), True)
     np.testing.assert_allclose(levels.moments, expected.moments, rtol=1e-8, atol=1e-8 * expected.moments.max())
     np.testing.assert_allclose(levels.squares, expected.squares)
@@ -176,8 +178,10 @@ def test_features_that_stay_keep_what_levels_know():
     levels = start(gram, np.array([0, 1, 2]), True)
     gram.absorb(X[1920:2000], y[1920:2000])
     levels.add(levels.rows(gram, 0, 32))
-    others = moved(levels, gram, np.array([0, 2, 7]))
-    back = moved(others, gram, np.array([0, 2]))
+    recent = Recent.new(gram, True, LAST_ROWS)
+    recent.add(gram, 0, 32)
+    others = moved(levels, gram, np.array([0, 2, 7]), recent)
+    back = moved(others, gram, np.array([0, 2]), recent)
     # The same rows, whatever the units: weighted means and covariances of x0, x2 and y.
     for one, places in ((levels, [1, 3]), (back, [1, 2])):
         mean = one.moments[0][0, places] / one.moments[0][0, 0] * one.scale[np.array(places) - 1]
@@ -246,13 +250,13 @@ def test_the_screen_holds_direct_sums_and_finds_what_stands_out():
 # -- recent rows -------------------------------------------------------------------------------------------
 
 
-def kept_rows(X, y, weights=None, cuts=(), centred=True):
+def kept_rows(X, y, weights=None, cuts=(), centred=True, size=MORE_ROWS):
     """Rows kept in blocks of 32 and shorter ones, and the count at the end of the block of each row."""
     gram, recent, ends = Gram(X.shape[1]), None, np.empty(len(y), np.int64)
     for first in range(0, len(y), 128):
         n = min(128, len(y) - first)
         gram.put(X[first : first + n], y[first : first + n], None if weights is None else weights[first : first + n])
-        recent = recent or Recent.new(gram, centred)
+        recent = recent or Recent.new(gram, centred, size)
         edges = sorted({0, n, *range(0, n, 32), *(c for c in cuts if c < n)})
         for begin, stop in pairwise(edges):
             recent.add(gram, begin, stop)
@@ -261,14 +265,15 @@ def kept_rows(X, y, weights=None, cuts=(), centred=True):
     return gram, recent, ends
 
 
-def test_moments_of_recent_rows_are_direct_sums():
+@pytest.mark.parametrize("size", [LAST_ROWS, MORE_ROWS])
+def test_moments_of_recent_rows_are_direct_sums(size):
     rng = np.random.default_rng(0)
-    n = LAST_ROWS + 300
+    n = size + 300
     X, y, weights = rng.standard_normal((n, 6)) + 50.0, rng.standard_normal(n), rng.integers(0, 3, n).astype(float)
-    _, recent, ends = kept_rows(X, y, weights, cuts=(7, 90))
+    _, recent, ends = kept_rows(X, y, weights, cuts=(7, 90), size=size)
     features, origin, scale = np.array([0, 3, 5]), np.array([1.0, 2.0, 49.0]), np.array([0.5, 2.0, 1.0])
     found = recent.moments(features, origin, scale, 0.3, 1.7)
-    last = slice(n - LAST_ROWS, n)
+    last = slice(n - size, n)
     U = np.column_stack([np.ones(n), (X[:, features] - origin) / scale, (y - 0.3) / 1.7])[last]
     for k, half_life in enumerate(HALF_LIVES):
         factors = weights[last] * 2.0 ** (-(n - ends[last]) / half_life)
@@ -282,7 +287,7 @@ def test_features_are_chosen_from_recent_rows_by_forward_selection(centred):
     y = X[:, 2] + rng.standard_normal(1500)
     y[1200:] += (X[1200:, [11, 20, 25]] / np.linspace(0.1, 5.0, 30)[[11, 20, 25]]) @ [1.0, -0.8, 0.6]
     gram, recent, ends = kept_rows(X, y, centred=centred)
-    w = 2.0 ** (-(1500 - ends) / 100.0) * (np.arange(1500) >= 1500 - LAST_ROWS)
+    w = 2.0 ** (-(1500 - ends) / 100.0) * (np.arange(1500) >= 1500 - MORE_ROWS)
     n, features, expected = w.sum() ** 2 / (w**2).sum(), [2], []
     while True:
         errors = y - LinearRegression(fit_intercept=centred).fit(X[:, features], y, w).predict(X[:, features])
@@ -300,7 +305,7 @@ def test_features_are_chosen_from_recent_rows_by_forward_selection(centred):
 
 def test_no_features_are_chosen_from_no_rows():
     gram = Gram(4).absorb(np.ones((3, 4)), np.ones(3))
-    assert Recent.new(gram, True).candidates(gram, np.array([], np.intp), True) == []
+    assert Recent.new(gram, True, MORE_ROWS).candidates(gram, np.array([], np.intp), True) == []
 
 
 def test_levels_know_recent_rows_of_features_that_come():
@@ -310,7 +315,7 @@ def test_levels_know_recent_rows_of_features_that_come():
     y = X[:, 1] - X[:, 4] + rng.standard_normal(400)
     before, gram = Gram(7).absorb(X[:256], y[:256]), Gram(7).absorb(X[:256], y[:256])
     few, many = np.array([1, 3]), np.array([0, 1, 4])
-    levels, expected, recent = start(before, few, True), start(before, many, True), Recent.new(gram, True)
+    levels, expected, recent = start(before, few, True), start(before, many, True), Recent.new(gram, True, MORE_ROWS)
     for first in (256, 384):
         rows = slice(first, min(first + 128, 400))
         gram.put(X[rows], y[rows], None)
@@ -411,10 +416,12 @@ def test_rows_may_be_kept_from_some_row_on():
     model = SparseRegressor().partial_fit(X[:1500], y[:1500])
     model.set_params(drift="full").partial_fit(X[1500:3500], y[1500:3500])
     assert model._follower.recent.n_rows <= 2032  # and some that no block had
+    assert len(model._follower.recent.rows) == MORE_ROWS
     np.testing.assert_allclose(model.coef_[[0, 7]], [-1.0, 1.0], atol=0.1)
     model.set_params(drift="auto").partial_fit(X[3500:], y[3500:])
-    assert model._follower.recent is None
-    assert SparseRegressor(3, drift="full").partial_fit(X, y)._follower.recent is None  # nothing to choose
+    assert len(model._follower.recent.rows) == LAST_ROWS
+    nothing_to_choose = SparseRegressor(3, drift="full").partial_fit(X, y)
+    assert len(nothing_to_choose._follower.recent.rows) == LAST_ROWS
 
 
 @pytest.mark.parametrize("memory", [{"half_life": 200.0}, {"window": 500}, {"window": 500, "exact_window": True}])

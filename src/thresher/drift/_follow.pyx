@@ -11,14 +11,13 @@ from scipy.linalg.cython_lapack cimport dposv
 
 from thresher._utils.reductions cimport add_multiple, dot
 
-from thresher.drift.settings import CAP, ERROR_HALF_LIFE, JITTER, PERIODS, PRIOR, RATE, SHARE, VARIANCES
+from thresher.drift.settings import CAP, ERROR_HALF_LIFE, JITTER, LEAST, PERIODS, PRIOR, RATE, SHARE, VARIANCES
 
 cdef double cap = CAP, rate = RATE, share = SHARE, jitter = JITTER, error_half_life = ERROR_HALF_LIFE
+cdef double least = LEAST
 cdef const double[::1] prior = PRIOR
 cdef const double[::1] variances = VARIANCES
 cdef const Py_ssize_t[::1] periods = np.array(PERIODS, np.intp)
-# Squares of residuals are at least this share of those of y, so that logarithms exist where nothing is left.
-cdef double LEAST = 1e-12
 
 
 def standardised(
@@ -200,7 +199,7 @@ def refit(
             vector[i] = change
         for i in range(m):
             rest -= coef[k, first + i] * vector[i]
-        rest = max(rest, LEAST * moments[k, p - 1, p - 1] / weight)
+        rest = max(rest, least * moments[k, p - 1, p - 1] / weight)
         if not rest > 0.0:
             continue
         best = n * log(rest)
@@ -209,7 +208,7 @@ def refit(
             for i in range(variances.shape[0]):
                 variance = n * variances[i]
                 value = rest - vector[0] * vector[0] / (1.0 + 1.0 / variance)
-                value = n * log(max(value, LEAST * rest)) + log(1.0 + variance)
+                value = n * log(max(value, least * rest)) + log(1.0 + variance)
                 if value < best:
                     best, alone, change = value, True, vector[0] / (1.0 + 1.0 / variance)
         if m > 0 and _shrink(matrix, vector, m, n, rest, best, scratch):
@@ -285,14 +284,14 @@ cdef bint _shrink(
                 value = off[i - 1] / pivot[i - 1]
                 pivot[i] -= off[i - 1] * value
                 solved[i] -= value * solved[i - 1]
-            pivot[i] = max(pivot[i], LEAST * added)
+            pivot[i] = max(pivot[i], least * added)
             explained += solved[i] * solved[i] / pivot[i]
             product *= pivot[i]
             if not 1e-100 < product < 1e100:
                 logarithm += log(product)
                 product = 1.0
         logarithm += log(product)
-        value = n * log(max(rest - explained, LEAST * rest)) + logarithm
+        value = n * log(max(rest - explained, least * rest)) + logarithm
         if value < best:
             best, chosen = value, r
     if chosen < 0:
@@ -304,7 +303,7 @@ cdef bint _shrink(
             value = off[i - 1] / pivot[i - 1]
             pivot[i] -= off[i - 1] * value
             vector[i] -= value * vector[i - 1]
-        pivot[i] = max(pivot[i], LEAST * added)
+        pivot[i] = max(pivot[i], least * added)
     for i in range(m - 1, -1, -1):
         vector[i] /= pivot[i]
         if i < m - 1:

@@ -5,8 +5,7 @@ import numpy as np
 from thresher._utils.arrays import Floats
 from thresher.drift.levels import Levels
 from thresher.drift.recent import Recent
-from thresher.drift.reference import shrunk
-from thresher.drift.settings import BREAK_ERROR, BREAK_EVIDENCE, BREAK_ROWS
+from thresher.drift.settings import BREAK_ERROR, BREAK_EVIDENCE, BREAK_ROWS, LEAST, VARIANCES
 
 
 def rows_since_break(recent: Recent, levels: Levels, coef: Floats, noise: float) -> int:
@@ -36,19 +35,23 @@ def evidence(rows: Floats, coef: Floats, centred: bool, least: float) -> float:
     features and errors.
     """
     root, Z, errors = rows[:, 0], rows[:, 1:-1], rows[:, -1] - rows[:, :-1] @ coef
-    n = float(root @ root)
-    if not n > 0.0 or not Z.shape[1]:
+    weight = float(root @ root)
+    if not weight > 0.0 or not Z.shape[1]:
         return 0.0
     if centred:
-        Z = Z - root[:, None] * (root @ Z / n)
-        errors = errors - root * (root @ errors / n)
-    rest = float(errors @ errors) / n
+        Z = Z - root[:, None] * (root @ Z / weight)
+        errors = errors - root * (root @ errors / weight)
+    rest = float(errors @ errors) / weight
     if not rest > least:
         return 0.0
     products = Z * errors[:, None]
     products = products - products.mean(axis=0)
     r = float((products[1:] * products[:-1]).sum() / max((products**2).sum(), 1e-300))
-    n *= (1.0 - r) / (1.0 + r) if r > 0.0 else 1.0
-    weight, size = float(root @ root), Z.shape[1]
-    candidates = shrunk(Z.T @ Z / weight, Z.T @ errors / weight, rest, n, np.arange(size), size)
-    return float(n * np.log(rest) - min(value for value, _ in candidates))
+    n = weight * ((1.0 - r) / (1.0 + r) if r > 0.0 else 1.0)
+    # In the eigenvectors of Z'Z, every variance of a change costs O(s).
+    values, vectors = np.linalg.eigh(Z.T @ Z / weight)
+    values = np.maximum(values, 0.0)
+    explained = (errors @ Z @ vectors / weight) ** 2
+    ratios = n * VARIANCES[:, None]
+    left = np.maximum(rest - (explained / (values + 1.0 / ratios)).sum(axis=1), LEAST * rest)
+    return float(n * np.log(rest) - (n * np.log(left) + np.log1p(ratios * values).sum(axis=1)).min())

@@ -11,7 +11,7 @@ from thresher.drift.levels import Levels
 from thresher.drift.mixing import Mixing, repeated
 from thresher.drift.recent import Recent
 from thresher.drift.screening import Screen
-from thresher.drift.settings import BLOCK, BREAK_ERROR, LEAVE, N_LEVELS
+from thresher.drift.settings import BLOCK, BREAK_ERROR, LAST_ROWS, LEAVE, MORE_ROWS, N_LEVELS
 from thresher.io.schema import Array, Count, Flag, Is, List, Number, Schema
 from thresher.summaries.gram import Gram
 
@@ -65,7 +65,8 @@ class Follower:
         lambda f: not len(f.levels.features) or f.levels.features[-1] < len(f.screen.products),
         lambda f: all(a.n_samples <= b.n_samples for a, b in zip(f.records, f.records[1:], strict=False)),
         lambda f: all(not len(r.support) or r.support[-1] < len(f.screen.products) for r in f.records),
-        lambda f: f.recent is None or len(f.recent.origin) == len(f.screen.products),
+        lambda f: len(f.recent.origin) == len(f.screen.products),
+        lambda f: len(f.recent.rows) == (MORE_ROWS if f.full else LAST_ROWS),
         levels=Is(Levels),
         mixing=Is(Mixing),
         screen=Is(Screen),
@@ -76,7 +77,8 @@ class Follower:
         records=List(Is(DriftRecord)),
         spacing=Count(1),
         n_folds=Count(),
-        recent=Is(Recent) | None,
+        recent=Is(Recent),
+        full=Flag(),
     )
     levels: Levels
     mixing: Mixing
@@ -86,9 +88,10 @@ class Follower:
     errors: Floats  # of the rows in the buffer, times sqrt(w)
     n_done: int  # rows of the buffer that count
     records: list[DriftRecord]
+    recent: Recent
+    full: bool  # whether to look for breaks, and choose features from recent rows
     spacing: int = 1  # folds between records
     n_folds: int = 0
-    recent: Recent | None = None  # rows to choose other features from
 
     @classmethod
     def start(
@@ -99,7 +102,7 @@ class Follower:
         centred: bool,
         horizon: int,
         may_add: bool,
-        keep_rows: bool = False,
+        full: bool = False,
     ) -> "Follower":
         """Begin with all rows so far, counted equally."""
         levels = of_levels.start(summary, support, centred)
@@ -115,7 +118,8 @@ class Follower:
             errors=np.zeros(len(state.buffer)),
             n_done=state.n_buffered,
             records=[],
-            recent=Recent.new(summary, centred) if keep_rows else None,
+            recent=Recent.new(summary, centred, MORE_ROWS if full else LAST_ROWS),
+            full=full,
         )
 
     def fits(self, summary: Gram) -> bool:
@@ -138,9 +142,10 @@ class Follower:
         """How many rows the mixture rests on."""
         return self.mixing.effective_rows(self.levels.n_rows)
 
-    def coefficients(self, n_features: int) -> tuple[Floats, float]:
-        """Coefficients and intercept of the mixture."""
-        return self.levels.coefficients(self.mixing.weights, n_features)
+    def coefficients(self, summary: Gram) -> tuple[Floats, float]:
+        """Coefficients and intercept of the mixture, from all rows so far: also from those that fill no block yet."""
+        rows = self.levels.rows(summary, self.n_done, summary.state.n_buffered)
+        return self.levels.with_rows(rows).coefficients(self.mixing.weights, summary.n_features)
 
     def absorb(self, summary: Gram, support: Integers, ridge: Floats | None, until_end: bool = False) -> None:
         """Count the rows of the buffer in full blocks; all of them at its end, or if told so."""
@@ -154,11 +159,11 @@ class Follower:
             self.mixing.score(rows, self.errors[self.n_done : stop])
             self.levels.add(rows)
             self.mixing.remember(self.levels.coef)
-            if self.recent is not None:
-                self.recent.add(summary, self.n_done, stop)
+            self.recent.add(summary, self.n_done, stop)
+            if self.full:
                 self._look_for_break(rows, self.errors[self.n_done : stop])
             self.n_done = stop
-            if self.recent is not None and self.may_add and self.mixing.is_open:
+            if self.full and self.mixing.is_open:
                 found = self.recent.candidates(summary, self.levels.features, self.levels.centred)
                 if found:
                     self._follow(summary, support, ridge, found)
@@ -166,7 +171,7 @@ class Follower:
     def rows_until_look(self, summary: Gram) -> int:
         """How many more rows the summary may take at once: it must know no more rows than levels do, if they move."""
         n = summary.state.n_buffered
-        return len(self.errors) if self.recent is None else BLOCK - n % BLOCK
+        return BLOCK - n % BLOCK if self.full else len(self.errors)
 
     def before_fold(self, summary: Gram) -> None:
         """Count the errors of a full buffer."""
@@ -178,7 +183,7 @@ class Follower:
         if len(self.errors) != len(summary.state.buffer):  # the first one was longer, or there are more columns
             self.errors = np.zeros(len(summary.state.buffer))
         if self.mixing.is_open and self.may_add:
-            found = [] if self.recent is not None else self.screen.candidates(summary, self.levels.features)
+            found = [] if self.full else self.screen.candidates(summary, self.levels.features)
             if found or len(self.levels.features) > len(support):
                 self._follow(summary, support, ridge, found)
         fine = self.levels.is_finite()
@@ -195,8 +200,8 @@ class Follower:
     def widened(self, summary: Gram) -> "Follower":
         """The same for a summary with more columns, which were zero so far."""
         errors = padded(self.errors, len(summary.state.buffer))
-        recent = None if self.recent is None else self.recent.widened(summary.n_features)
-        return replace(self, screen=self.screen.widened(summary.n_features), errors=errors, recent=recent)
+        d = summary.n_features
+        return replace(self, screen=self.screen.widened(d), errors=errors, recent=self.recent.widened(d))
 
     def with_horizon(self, horizon: int) -> "Follower":
         """The same, predicting so many rows ahead from now on."""
@@ -206,7 +211,6 @@ class Follower:
 
     def _look_for_break(self, rows: Floats, errors: Floats) -> None:
         """Forget older rows if coefficients changed at once; looked for where errors are large."""
-        assert self.recent is not None
         noise = float(self.mixing.losses.min())
         if not errors @ errors > BREAK_ERROR * noise * (rows[:, 0] @ rows[:, 0]):
             return
@@ -218,11 +222,12 @@ class Follower:
             self.mixing.reopen()
             self.mixing.restart(self.levels.coef, self.horizon)
 
-    def keeping(self, summary: Gram, keep_rows: bool) -> "Follower":
-        """The same, with rows kept from now on, or not."""
-        if keep_rows == (self.recent is not None):
+    def with_full(self, summary: Gram, full: bool) -> "Follower":
+        """The same with another choice of `full`; rows are kept from now on."""
+        if full == self.full:
             return self
-        return replace(self, recent=Recent.new(summary, self.levels.centred) if keep_rows else None)
+        recent = Recent.new(summary, self.levels.centred, MORE_ROWS if full else LAST_ROWS)
+        return replace(self, recent=recent, full=full)
 
     def _follow(self, summary: Gram, support: Integers, ridge: Floats | None, found: list[int]) -> None:
         """Follow the support, these features, and others while their coefficients are significant."""
@@ -230,7 +235,7 @@ class Follower:
         if self.mixing.is_open and self.may_add:
             stay = levels.is_significant(self.mixing.weights, LEAVE * np.log(max(summary.n_features, 2)))
             features = np.union1d(np.union1d(support, levels.features[stay]), np.array(found, np.intp))
-        if features is levels.features or np.array_equal(features, levels.features):
+        if np.array_equal(features, levels.features):
             levels.follow(support, ridge)
             return
         self.levels = of_levels.moved(levels, summary, features, self.recent)
@@ -240,7 +245,8 @@ class Follower:
 
     def _note(self, summary: Gram) -> None:
         n, d = summary.n_samples, summary.n_features
-        coef, _ = self.coefficients(d) if self.detected else self.levels.coefficients(_ALL_ROWS, d)
+        weights = self.mixing.weights if self.detected else _ALL_ROWS
+        coef, _ = self.levels.coefficients(weights, d)
         support = np.flatnonzero(coef)
         self.records.append(DriftRecord(n, self.detected, self.effective_rows, support, coef[support]))
         if len(self.records) > MOST_RECORDS:

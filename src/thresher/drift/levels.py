@@ -1,5 +1,6 @@
 """Second moments of the features that are followed, with several half-lives."""
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,15 +63,17 @@ class Levels:
     centred: bool
     moments: Floats  # (levels, s + 2, s + 2)
     squares: Floats  # sums of squared weights, a row of weight two being two rows
-    ridge: Floats  # of the level of all rows, in its units
-    overall: NDArray[np.uint8]  # which features the level of all rows has
+    ridge: Floats = field(init=False)  # of the level of all rows, in its units
+    overall: NDArray[np.uint8] = field(init=False)  # which features the level of all rows has
     coef: Floats = field(init=False)  # (levels, s + 1), the intercept first
     n_rows: Floats = field(init=False)  # effective rows that the coefficients of each level rest on
 
     n_blocks: int = field(init=False)  # since these features are followed
 
     def __post_init__(self) -> None:
-        self.coef = np.zeros((N_LEVELS, len(self.features) + 1))
+        s = len(self.features)
+        self.ridge, self.overall = np.zeros(s), np.zeros(s, np.uint8)
+        self.coef = np.zeros((N_LEVELS, s + 1))
         self.n_rows, self.n_blocks = np.zeros(N_LEVELS), 0
 
     def rows(self, summary: Gram, start: int, stop: int) -> Floats:
@@ -95,9 +98,19 @@ class Levels:
         """Let a block of rows count, and solve, if it is time."""
         count(rows, self.moments, self.squares, _HALF_LIVES)
         self.n_blocks += 1
-        stride = max(-(-(len(self.features) ** 3) // OFTEN_SOLVED**3), 1)
+        stride = max(-(-len(self.features) // OFTEN_SOLVED), 1)
         if self.n_blocks % stride == 0:
             self.refit(self.n_blocks // stride)
+
+    def with_rows(self, rows: Floats) -> "Levels":
+        """The same with some more rows; this one is not changed."""
+        result = copy(self)
+        result.moments, result.squares = self.moments.copy(), self.squares.copy()
+        result.coef, result.n_rows = self.coef.copy(), self.n_rows.copy()
+        if len(rows):
+            count(rows, result.moments, result.squares, _HALF_LIVES)
+        result.refit(1)
+        return result
 
     def refit(self, time: int = 0) -> None:
         """Coefficients of the levels that are due, from their moments; of all of them at time zero."""
@@ -161,17 +174,14 @@ def start(summary: Gram, features: Integers, centred: bool) -> Levels:
     weights = np.append((1.0 - share**n) / (1.0 - share), n)
     squares = np.append((1.0 - share ** (2.0 * n)) / (1.0 - share**2), n)
     moments = overall * (weights / n)[:, None, None]
-    s = len(features)
-    return Levels(
-        features, origin, scale, origin_y, scale_y or 1.0, centred, moments, squares, np.zeros(s), np.zeros(s, np.uint8)
-    )
+    return Levels(features, origin, scale, origin_y, scale_y or 1.0, centred, moments, squares)
 
 
-def moved(levels: Levels, summary: Gram, features: Integers, recent: Recent | None = None) -> Levels:
+def moved(levels: Levels, summary: Gram, features: Integers, recent: Recent) -> Levels:
     """The same levels over other features.
 
-    What a level knows of features that stay is kept. Of a new feature it knows the recent rows, if there are any, and
-    for others what all rows say of it, given the features that stay and y: its conditional mean and variance.
+    What a level knows of features that stay is kept. Of a new feature it knows the recent rows. What it does not know
+    of older rows is what all rows say of it, given the features that stay and y: its conditional mean and variance.
     """
     overall, origin, scale, origin_y = _overall(summary, features, levels.centred, levels.scale_y)
     s, p = len(features), len(features) + 2
@@ -189,8 +199,7 @@ def moved(levels: Levels, summary: Gram, features: Integers, recent: Recent | No
     offset[1:-1] = (levels.origin[before] - origin[stays]) / scale[stays]
     offset[-1] = (levels.origin_y - origin_y) / levels.scale_y
     kept *= factor[:, None] * factor
-    first = kept[:, :1] + 0.5 * kept[:, :1, :1] * offset
-    kept += offset[:, None] * first + (offset[:, None] * first).swapaxes(1, 2)
+    _shift(kept, offset)
     moments = np.empty((N_LEVELS, p, p))
     moments[:, kept_places[:, None], kept_places] = kept
     if len(new):
@@ -200,31 +209,18 @@ def moved(levels: Levels, summary: Gram, features: Integers, recent: Recent | No
         _, given, failed = dposv(among, known)
         given = np.zeros_like(known).T if failed else given.T
         rest = overall[new[:, None], new] - given @ known
-        if recent is not None:
-            seen = recent.moments(features, origin, scale, origin_y, levels.scale_y)
-            kept -= seen[:, kept_places[:, None], kept_places]
+        seen = recent.moments(features, origin, scale, origin_y, levels.scale_y)
+        kept -= seen[:, kept_places[:, None], kept_places]
         with_kept = given @ kept
         moments[:, new[:, None], kept_places] = with_kept
         moments[:, kept_places[:, None], new] = with_kept.swapaxes(1, 2)
         moments[:, new[:, None], new] = with_kept @ given.T + rest * (kept[:, 0, 0] / overall[0, 0])[:, None, None]
-        if recent is not None:
-            moments[:, new] += seen[:, new]
-            moments[:, kept_places[:, None], new] += seen[:, kept_places[:, None], new]
+        moments[:, new] += seen[:, new]
+        moments[:, kept_places[:, None], new] += seen[:, kept_places[:, None], new]
     moments[-1] = overall
     squares = levels.squares.copy()
     squares[-1] = overall[0, 0]
-    return Levels(
-        features,
-        origin,
-        scale,
-        origin_y,
-        levels.scale_y,
-        levels.centred,
-        moments,
-        squares,
-        np.zeros(s),
-        np.zeros(s, np.uint8),
-    )
+    return Levels(features, origin, scale, origin_y, levels.scale_y, levels.centred, moments, squares)
 
 
 def _overall(summary: Gram, features: Integers, centred: bool, scale_y: float) -> tuple[Floats, Floats, Floats, float]:
@@ -245,8 +241,13 @@ def _overall(summary: Gram, features: Integers, centred: bool, scale_y: float) -
     # About the origin instead of the shift, then in units of the scales.
     offset = np.zeros(p)
     offset[1:-1], offset[-1] = sums.shift_x - origin, sums.shift_y - origin_y
-    first = moments[0] + 0.5 * moments[0, 0] * offset
-    moments += np.outer(offset, first) + np.outer(first, offset)
+    _shift(moments, offset)
     unit = 1.0 / np.concatenate([[1.0], scale, [scale_y]])
     moments *= unit[:, None] * unit
     return moments, origin, scale, origin_y
+
+
+def _shift(moments: Floats, offset: Floats) -> None:
+    """Sums of w u u', with u_0 = 1, become those of u + offset; for one matrix, or for several."""
+    along = offset[:, None] * (moments[..., :1, :] + 0.5 * moments[..., :1, :1] * offset)
+    moments += along + along.swapaxes(-1, -2)

@@ -5,23 +5,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher._utils.arrays import Floats, Integers, padded
-from thresher.drift.settings import ENTER_RECENT, HALF_LIVES, JITTER, LAST_ROWS, MOST_AT_ONCE, RECENT_HALF_LIFE
+from thresher.drift.settings import (
+    ENTER_RECENT,
+    HALF_LIVES,
+    JITTER,
+    LAST_ROWS,
+    MORE_ROWS,
+    MOST_AT_ONCE,
+    RECENT_HALF_LIFE,
+)
 from thresher.io.schema import Array, Count, Number, Schema
 from thresher.summaries.gram import Gram
 
 
 @dataclass(eq=False)
 class Recent:
-    """The last 1024 rows, sqrt(w) (1, x, y), about a fixed origin.
+    """The last rows, sqrt(w) (1, x, y), about a fixed origin.
 
-    A feature that begins to matter is found by forward selection from these rows, and every level knows them at once:
-    its moments are sums over rows that are still there, and over older ones as all rows describe them.
+    When another feature is followed, every level knows it from these rows at once: its moments are sums over rows that
+    are still there, and over older ones as all rows describe them. With more rows kept, a feature that begins to matter
+    is found by forward selection from them.
 
     Memory is 8 (d + 3) bytes for each row, and adding a row takes O(d). A search takes O(d) per row and feature found.
     """
 
     _schema = Schema(
-        lambda recent: recent.rows.shape == (LAST_ROWS, len(recent.origin) + 2),
+        lambda recent: recent.rows.shape[1] == len(recent.origin) + 2,
+        lambda recent: len(recent.rows) in (LAST_ROWS, MORE_ROWS),
         lambda recent: recent.ends.max() <= recent.n_rows,
         origin=Array("d"),
         origin_y=Number(),
@@ -38,16 +48,16 @@ class Recent:
     since: int = 0  # rows that came before do not count
 
     @classmethod
-    def new(cls, summary: Gram, centred: bool) -> "Recent":
-        """Without rows; about zero if there is no intercept."""
+    def new(cls, summary: Gram, centred: bool, size: int) -> "Recent":
+        """Room for so many rows; about zero if there is no intercept."""
         sums = summary.sums()
-        rows = np.zeros((LAST_ROWS, summary.n_features + 2))
+        rows = np.zeros((size, summary.n_features + 2))
         origin, origin_y = (sums.shift_x.copy(), float(sums.shift_y)) if centred else (np.zeros_like(sums.shift_x), 0.0)
-        return cls(origin, origin_y, rows, np.zeros(LAST_ROWS, np.int64))
+        return cls(origin, origin_y, rows, np.zeros(size, np.int64))
 
     def widened(self, n_features: int) -> "Recent":
         """The same with more columns, which were zero so far."""
-        rows = np.zeros((LAST_ROWS, n_features + 2))
+        rows = np.zeros((len(self.rows), n_features + 2))
         d = len(self.origin)
         rows[:, : d + 1], rows[:, -1] = self.rows[:, :-1], self.rows[:, -1]
         return Recent(padded(self.origin, n_features), self.origin_y, rows, self.ends, self.n_rows, self.since)
@@ -55,7 +65,7 @@ class Recent:
     def add(self, summary: Gram, start: int, stop: int) -> None:
         """Add a block of rows of the buffer of a summary."""
         state, some = summary.state, slice(start, stop)
-        places = np.arange(self.n_rows, self.n_rows + stop - start) % LAST_ROWS
+        places = np.arange(self.n_rows, self.n_rows + stop - start) % len(self.rows)
         root = state.buffer_root[some]
         self.n_rows += stop - start
         self.rows[places, 0] = root
@@ -66,8 +76,9 @@ class Recent:
     def weights(self, half_life: float) -> Floats:
         """What each row counts, 2^(-age / half-life), in the order of the ring; rows of a block have the same age."""
         result: Floats = 2.0 ** ((self.ends - self.n_rows) / half_life)
-        if self.since > self.n_rows - LAST_ROWS:
-            ages = (self.n_rows - 1 - np.arange(LAST_ROWS)) % LAST_ROWS
+        size = len(self.rows)
+        if self.since > self.n_rows - size:
+            ages = (self.n_rows - 1 - np.arange(size)) % size
             result[ages >= self.n_rows - self.since] = 0.0
         return result
 

@@ -3,9 +3,7 @@
 import numpy as np
 
 from thresher._utils.arrays import Floats
-from thresher.drift.settings import CAP, ERROR_HALF_LIFE, JITTER, PERIODS, PRIOR, RATE, SHARE, VARIANCES
-
-LEAST = 1e-12
+from thresher.drift.settings import CAP, ERROR_HALF_LIFE, JITTER, LEAST, PERIODS, PRIOR, RATE, SHARE, VARIANCES
 
 
 def score(rows: Floats, earlier: Floats, weights: Floats, losses: Floats, errors: Floats) -> tuple[float, float]:

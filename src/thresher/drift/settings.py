@@ -13,7 +13,7 @@ HALF_LIVES = (60.0, 250.0, 1000.0, 4000.0, np.inf)
 N_LEVELS = len(HALF_LIVES)
 # Blocks between solutions of each level: about an eighth of its half-life.
 PERIODS = (1, 1, 4, 16, 1)
-# So many features are solved for after every block; m times as many after m^3 blocks, so that rows do not cost more.
+# So many features are solved for after every block, m times as many after m blocks: O(s^2) for a row, as counting is.
 OFTEN_SOLVED = 32
 # Rows before there are levels.
 FEWEST_ROWS = 256
@@ -22,6 +22,8 @@ FEWEST_ROWS = 256
 VARIANCES = 4.0 ** np.arange(-8, 8)
 # Added to the diagonal of correlation matrices, so that collinear features can be solved for.
 JITTER = 1e-10
+# Squares of residuals are at least this share of those of y, so that logarithms exist where nothing is left.
+LEAST = 1e-12
 
 # Learning rate and share of the mixture, per row; squared errors count up to so many times the variance of the noise.
 RATE, SHARE, CAP = 0.1, 1 / 5000, 16.0
@@ -38,9 +40,11 @@ SCREEN_HALF_LIFE, ENTER, LEAVE = 200.0, 4.0, 1.0
 # Features that may start being followed at a time.
 MOST_AT_ONCE = 8
 
-# With rows kept: how many, the half-life of the weights with which features are chosen from them, and squares of t
-# statistics, over log(d), from which a feature is followed.
-LAST_ROWS, RECENT_HALF_LIFE, ENTER_RECENT = 1024, 100.0, 3.0
+# The last rows that are kept: two half-lives of the shortest level, or as many as features are chosen from.
+LAST_ROWS, MORE_ROWS = 128, 1024
+# The half-life of the weights with which features are chosen from them, and squares of t statistics, over log(d), from
+# which a feature is followed.
+RECENT_HALF_LIFE, ENTER_RECENT = 100.0, 3.0
 
 # A break: by how many times errors must have grown over the noise, twice the log of a Bayes factor, and the numbers of
 # rows since that are tried.

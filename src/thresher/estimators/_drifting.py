@@ -38,6 +38,8 @@ class Drifting(SummaryLinear):
     drift: str | None
     horizon: int
     _follower: Follower | None
+    _mixed: tuple[int, Follower, Floats, float] | None
+    _transient: ClassVar[tuple[str, ...]] = (*SummaryLinear._transient, "_mixed")
     _support: Integers
     _ridge: Floats | None
     _solved: Any
@@ -135,11 +137,15 @@ class Drifting(SummaryLinear):
 
     @locked
     def _followed(self) -> tuple[Floats, float]:
-        """Coefficients and intercept that follow recent rows."""
-        assert self._follower is not None
-        coef, intercept = self._follower.coefficients(self.summary_.n_features)
-        coef.setflags(write=False)
-        return coef, intercept
+        """Coefficients and intercept that follow recent rows, computed once for all rows so far."""
+        follower, n = self._follower, self.summary_.n_samples
+        assert follower is not None
+        now = self.__dict__.get("_mixed")
+        if now is None or now[0] != n or now[1] is not follower:
+            coef, intercept = follower.coefficients(self.summary_)
+            coef.setflags(write=False)
+            now = self._mixed = (n, follower, coef, intercept)
+        return now[2], now[3]
 
     def _followed_errors(self) -> Floats | None:
         """Errors of the rows in a full buffer, if predictions follow recent rows; called before it is folded."""
@@ -162,7 +168,7 @@ class Drifting(SummaryLinear):
         elif self.drift is not None and summary.n_samples >= FEWEST_ROWS and self._can_be_followed(summary):
             may_add = self._solved.size is None and self._solved.groups is None
             follower = Follower.start(
-                summary, self._support, self._ridge, self._solved.centred, int(self.horizon), may_add, self._keeps_rows
+                summary, self._support, self._ridge, self._solved.centred, int(self.horizon), may_add, self._full
             )
             self._follower = follower if follower.levels.is_finite() else None
 
@@ -171,12 +177,12 @@ class Drifting(SummaryLinear):
         if self.drift is None or not same_problem:  # it begins again with the next choice
             self._follower = None
         elif self._follower is not None:
-            self._follower = self._follower.keeping(self.summary_, self._keeps_rows)
+            self._follower = self._follower.with_full(self.summary_, self._full)
             if self._follower.horizon != self.horizon:
                 self._follower = self._follower.with_horizon(int(self.horizon))
 
     @property
-    def _keeps_rows(self) -> bool:
+    def _full(self) -> bool:
         return self.drift == "full" and self._solved.size is None and self._solved.groups is None
 
     def _check_drift(self, summary: Gram) -> None:

@@ -27,6 +27,7 @@ class TableRows(StreamingRows):
     """An estimator that learns from rows, which may be those of an Arrow table."""
 
     n_features_in_: int
+    _chooser: Chooser | None
 
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, features: Sequence[str] | None = None, times: Any = None
@@ -95,7 +96,7 @@ class TableRows(StreamingRows):
             first = self._with_responses(first, reset=True)
             self._name_features(table)
             self._start(self._new_summary(first))
-            chooser, summary = self._get_chooser(), self._new_summary(first)
+            chooser, summary = self._chooser, self._new_summary(first)
             with blas_threads_for(len(table.names)):
                 for rows in chain((first,), (self._with_responses(rows, reset=False) for rows in others)):
                     summary.absorb_checked(rows.X, rows.y, rows.weights, summary.check_times(rows.times, len(rows)))
@@ -105,7 +106,7 @@ class TableRows(StreamingRows):
                 raise ValueError("All sample weights are zero; at least one must be positive.")
             self.__dict__.pop("_warned_of_weights", None)
             self._start(summary)
-            self._set_chooser(chooser)
+            self._chooser = chooser
             if rows.weights is not None:
                 self._warn_of_weights(rows.weights, 2)
             return self._settle()
@@ -115,14 +116,6 @@ class TableRows(StreamingRows):
     @abstractmethod
     def _learn(self, rows: Rows, names: Any = None) -> None:
         """``partial_fit`` on rows that were checked."""
-
-    @abstractmethod
-    def _get_chooser(self) -> Chooser | None:
-        """What chooses the size."""
-
-    @abstractmethod
-    def _set_chooser(self, chooser: Chooser | None) -> None:
-        """Let another one, of the same kind, choose it."""
 
     @abstractmethod
     def _storage(self) -> np.dtype[Any]:

@@ -214,10 +214,12 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _get_chooser(self) -> Chooser | None:
+    @property
+    def _chooser(self) -> Chooser | None:
         return self._rounds.chooser
 
-    def _set_chooser(self, chooser: Chooser | None) -> None:
+    @_chooser.setter
+    def _chooser(self, chooser: Chooser | None) -> None:
         self._rounds.chooser = chooser
 
     def _problem(self) -> _Problem:

@@ -269,12 +269,6 @@ class ReducedRankRegressor(
     def _storage(self) -> np.dtype[Any]:
         return np.dtype(np.float64)
 
-    def _get_chooser(self) -> Chooser | None:
-        return self._chooser
-
-    def _set_chooser(self, chooser: Chooser | None) -> None:
-        self._chooser = chooser
-
     def _new_summary(self, rows: Rows) -> MultiResponse:
         return MultiResponse(rows.X.shape[1], rows.y.shape[1], **self._memory())
 
@@ -394,12 +388,6 @@ class ReducedRankRegressor(
         """U, singular values and V' of B; the largest entry of each column of U is positive."""
         now = self._estimate()
         return Rank(now.rank).factors(now.coef.T)
-
-    @property
-    def n_samples_seen_(self) -> int:
-        """Rows absorbed."""
-        check_is_fitted(self, "summary_")
-        return int(self.summary_.n_samples)
 
     def predict(self, X: Any) -> Floats:
         """Predicted responses.

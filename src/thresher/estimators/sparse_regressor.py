@@ -385,12 +385,6 @@ class SparseRegressor(Forgetting, Drifting):
         self._listed = self._scheduled = None
         self._next_posterior = FIRST_POSTERIOR
 
-    def _get_chooser(self) -> Chooser | None:
-        return self._chooser
-
-    def _set_chooser(self, chooser: Chooser | None) -> None:
-        self._chooser = chooser
-
     def _problem(self) -> _Problem:
         groups = self._checked_groups(self.summary_.n_features)
         size, method = self._given_size(groups), None

@@ -78,12 +78,14 @@ class Forgetting:
         if self._window is not None:
             if seconds is None and self._window.length % 1.0:
                 raise ValueError(f"window={self.window} is no whole number of rows; with seconds, give times=.")
-            self._window.require_room(self._state, n_rows, seconds)
+            self._window.require_room(self._state, seconds)
         return seconds
 
     def rows_until_close(self, n_rows: int, times: Floats | None) -> int:
         """How many of the next rows can be put before a block of rows leaves a window."""
-        return n_rows if self._window is None else self._window.rows_until_close(n_rows, times)
+        if self._window is None or not self._state.n_samples:
+            return n_rows
+        return self._window.rows_until_close(n_rows, times)
 
     def close(self, times: Floats | None) -> None:
         """Let a block of rows leave a window, as the next row demands."""
@@ -93,7 +95,7 @@ class Forgetting:
     def waiting(self) -> Waiting:
         """The rows that came in since the last block was full, whatever their age."""
         state, n = self._state, self._state.n_buffered
-        if self._window is not None:
+        if isinstance(self._window, RowWindow):
             return self._window.waiting(state)
         now = Waiting(state.buffer[:n], state.buffer_y[:n], state.buffer_root[:n])
         if state.decay is None:

@@ -48,16 +48,21 @@ class Window:
     """What both kinds of windows know of time."""
 
     _schema = part(
-        lambda window: window.timed or not window.started or window.length == int(window.length),
+        lambda window: window.timed is not False or window.length == int(window.length),
         length=Number(least=SHORTEST, most=LONGEST),
         now=Number(least=-LONGEST, most=LONGEST),
         timed=Flag() | None,
-        started=Flag(),
     )
     length: float  # in rows or seconds
     now: float = 0.0  # of the newest row: its time, or how many there were
     timed: bool | None = None  # whether the length is in seconds; None if that is not known yet
-    started: bool = False  # whether there were rows
+
+    def require_room(self, state: State, times: Floats | None) -> None:
+        """Raise MemoryError if there is no room for the next rows."""
+
+    def rows_until_close(self, n_rows: int, times: Floats | None) -> int:
+        """How many of the next rows come before something has to be done."""
+        return n_rows
 
     def clock(self, n_rows: int, times: Floats | None) -> Floats:
         """The times of the next rows, or their numbers."""
@@ -99,22 +104,17 @@ class BlockWindow(Window):
             return result
         return np.floor(clock / (self.length / N_SPANS))
 
-    def require_room(self, state: State, n_rows: int, times: Floats | None) -> None:
-        """There is room, since the window was made."""
-
     def rows_until_close(self, n_rows: int, times: Floats | None) -> int:
         """How many of the next rows are in the span of the last one; all are if there is no last one."""
-        if not self.started:
-            return n_rows
         spans = self.span_of(self.clock(n_rows, times))
         return int(np.searchsorted(spans, self.span, side="right"))
 
     def put(self, state: State, X: Floats, y: Floats, weights: Floats | None, times: Floats | None) -> State:
         """Add rows to the sums of the window and to those of their span; returns the former."""
-        first, self.timed, self.started = not self.started, times is not None, True
+        self.timed = times is not None
         clock = self.clock(len(y), times)
         spans = self.span_of(clock)
-        if first:
+        if not state.n_samples:
             self.span = float(spans[0])
         start = 0
         while start < len(y):
@@ -158,19 +158,9 @@ class BlockWindow(Window):
         fold(self.current)
         return fold(state)
 
-    def rows_until_fold(self, state: State, block: int) -> int:
-        """How many more rows fill the buffer."""
-        return block - state.n_buffered
-
-    def waiting(self, state: State) -> Waiting:
-        """The rows that came in since the last block was full."""
-        n = state.n_buffered
-        return Waiting(state.buffer[:n], state.buffer_y[:n], state.buffer_root[:n])
-
     def fits(self, state: State) -> bool:
         """Whether these can be the sums of the window."""
-        same = alike(state, self.current) and state.n_buffered == self.current.n_buffered
-        return same and self.started == (state.n_samples > 0)
+        return alike(state, self.current) and state.n_buffered == self.current.n_buffered
 
     def copy(self) -> "BlockWindow":
         """An independent copy."""
@@ -218,16 +208,12 @@ class RowWindow(Window):
     n_waiting: int = 0  # rows since the last block was full
     times: Floats = field(default_factory=lambda: np.zeros(FIRST_PLACES))  # of the row in each place, if it has one
 
-    def require_room(self, state: State, n_rows: int, times: Floats | None) -> None:
+    def require_room(self, state: State, times: Floats | None) -> None:
         """Raise MemoryError if there is no room for the next rows."""
         if times is not None:
             require_window_of_rows(self._places_for(state, times)[1], len(state.sum_x))
-        elif not self.started:
+        elif not state.n_samples:
             require_window_of_rows(int(self.length), len(state.sum_x))
-
-    def rows_until_close(self, n_rows: int, times: Floats | None) -> int:
-        """How many of the next rows come before something has to be done."""
-        return n_rows
 
     def rows_until_fold(self, state: State, block: int) -> int:
         """How many more rows make a block."""
@@ -239,16 +225,16 @@ class RowWindow(Window):
         first, stop = state.n_samples, state.n_samples + len(y)
         if times is None:
             oldest = max(stop - int(self.length), 0)
-            if not self.started:
+            if not first:
                 self._move(state, int(self.length))
         else:
             oldest, n_places = self._places_for(state, times)
-            if n_places > self.n_places or not self.started:
+            if n_places > self.n_places or not first:
                 self._move(state, n_places)
             left = np.arange(self.oldest, min(oldest, first)) % self.n_places
             for array in (state.buffer, state.buffer_y, state.buffer_root, self.times):
                 array[left] = 0.0
-        self.timed, self.started = times is not None, True
+        self.timed = times is not None
         start = max(first, oldest)
         while start < stop:
             place = start % self.n_places
@@ -331,8 +317,7 @@ class RowWindow(Window):
             and state.n_buffered == min(n, self.n_places)
             and state.weight == 0.0
             and self.n_waiting <= n
-            and (self.timed or not self.started or self.n_places == self.length)
-            and self.started == (n > 0)
+            and (self.timed is not False or self.n_places == self.length)
         )
 
     def copy(self) -> "RowWindow":

@@ -158,6 +158,7 @@ class Entries(Saving):
                 total.add(*block)
             self.counts[...], self.sums[...] = total.counts, total.sums
             self.n_samples, self.sum_squares, self._total = total.n_samples, total.sum_squares, total._total
+            self._squared = total._squared
         return self
 
     @locked

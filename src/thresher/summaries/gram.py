@@ -385,7 +385,7 @@ class Gram(Forgetting, Saving):
     @property
     def rows_until_fold(self) -> int:
         """How many more rows fill the buffer."""
-        if self._window is not None:
+        if isinstance(self._window, RowWindow):
             return self._window.rows_until_fold(self._state, self.block_size)
         return len(self._state.buffer) - self._state.n_buffered
 
@@ -437,9 +437,8 @@ class Gram(Forgetting, Saving):
         if self._state.decay is not None and self.half_life is not None:
             result._state.decay = self._state.decay.emptied(len(result._state.buffer))
         if self._window is not None:
-            length = self._window.length
-            asked = timedelta(seconds=length) if self._window.timed else length
-            result._window = new_window(asked, self.exact_window, result._state)
+            result._window = new_window(self._window.length, self.exact_window, result._state)
+            result._window.timed = self._window.timed or None
         return result
 
     @locked

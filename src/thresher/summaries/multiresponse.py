@@ -1,6 +1,6 @@
 """The summary of a stream of rows with many responses."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Self
 
@@ -249,24 +249,14 @@ class MultiResponse(Saving):
 
     def absorb_checked(self, X: Any, Y: Floats, weights: Floats | None, times: Floats | None = None) -> Self:
         """Add rows that were checked."""
-        start = 0
         with lock_of(self), InterruptsDeferred() as interrupts:
-            for rows, responses, some in self.blocks(X, Y, weights):
-                self._joint.absorb_checked(
-                    rows, responses, some, None if times is None else times[start : start + len(rows)]
-                )
-                start += len(rows)
+            for start in range(0, X.shape[0], size := self._joint.block_size):
+                piece = slice(start, start + size)
+                rows = np.hstack([X[piece].toarray() if issparse(X) else X[piece], Y[piece]])
+                some, when = (None if part is None else part[piece] for part in (weights, times))
+                self._joint.absorb_checked(rows, np.zeros(len(rows)), some, when)
                 interrupts.check()
         return self
-
-    def blocks(self, X: Any, Y: Floats, weights: Floats | None) -> Iterator[tuple[Floats, Floats, Floats | None]]:
-        """Cut checked rows where the buffer fills up, each piece joined with its responses."""
-        size = len(self._joint.state.buffer)
-        for start in range(0, X.shape[0], size):
-            piece = slice(start, start + size)
-            rows = X[piece].toarray() if issparse(X) else X[piece]
-            joined = np.hstack([rows, Y[piece]])
-            yield from self._joint.blocks(joined, np.zeros(len(joined)), None if weights is None else weights[piece])
 
     # -- summaries as values ---------------------------------------------------------------------------
 
