@@ -9,7 +9,8 @@ ENGINES := .venv-engines
 EXPORTS := .venv-exports
 KERNELS := setup.py $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 KERNEL_TESTS := tests/test_rounds.py tests/test_dense_rounds.py tests/test_solvers.py tests/test_gram.py \
-	tests/test_posterior.py tests/test_rank_and_groups.py tests/test_baselines_first_order.py tests/test_baselines_lasso.py
+	tests/test_posterior.py tests/test_drift.py tests/test_rank_and_groups.py tests/test_baselines_first_order.py \
+	tests/test_baselines_lasso.py
 PIP := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 ifeq ($(shell command -v cc || command -v gcc || command -v clang),)

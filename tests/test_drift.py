@@ -183,12 +183,65 @@ def test_features_that_stay_keep_what_levels_know():
     others = moved(levels, gram, np.array([0, 2, 7]), recent)
     back = moved(others, gram, np.array([0, 2]), recent)
     # The same rows, whatever the units: weighted means and covariances of x0, x2 and y.
-    for one, places in ((levels, [1, 3]), (back, [1, 2])):
-        mean = one.moments[0][0, places] / one.moments[0][0, 0] * one.scale[np.array(places) - 1]
-        mean += one.origin[np.array(places) - 1]
+    for one, places in ((levels, [1, 3]), (others, [1, 2]), (back, [1, 2])):
+        units = np.concatenate([one.scale[np.array(places) - 1], [one.scale_y]])
+        mean = one.moments[:, 0, [*places, -1]] / one.moments[:, :1, 0]
+        second = one.moments[:, np.array([*places, -1])[:, None], [*places, -1]] / one.moments[:, :1, :1]
+        covariance = (second - mean[:, :, None] * mean[:, None]) * np.outer(units, units)
+        mean = mean * units + np.concatenate([one.origin[np.array(places) - 1], [one.origin_y]])
         if one is levels:
-            expected = mean
-    np.testing.assert_allclose(mean, expected, rtol=1e-10)
+            expected = mean, covariance
+        # Rows of the buffer are counted already in the sums of all rows of the others, the last level.
+        np.testing.assert_allclose(mean[:-1], expected[0][:-1], rtol=1e-10)
+        np.testing.assert_allclose(covariance[:-1], expected[1][:-1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_significance_is_that_of_squared_t_statistics(centred):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((512, 5)) @ rng.standard_normal((5, 5)) + 2.0
+    y = X[:, 1] + 0.1 * X[:, 2] + rng.standard_normal(512)
+    gram, features = Gram(5).absorb(X, y), np.arange(5)
+    levels = start(gram, features, centred)
+    levels.follow(features, None)
+    levels.refit()
+    A = np.column_stack([np.ones(512), X])[:, 0 if centred else 1 :]
+    coef, rest = np.linalg.lstsq(A, y, rcond=None)[:2]
+    t = (coef**2 / (rest / 512 * np.diagonal(np.linalg.inv(A.T @ A))))[-5:]
+    for threshold in np.concatenate([0.999 * t, 1.001 * t]):
+        np.testing.assert_array_equal(levels.is_significant(np.eye(N_LEVELS)[-1], threshold), t > threshold)
+
+
+def test_rows_that_fill_no_block_count_when_coefficients_are_read():
+    X, y = flipping(0, n=2600, at=2000)
+    model = SparseRegressor().partial_fit(X[:2560], y[:2560])
+    assert model.drift_detected_
+    for n in (2561, 2570, 2591):
+        model = SparseRegressor().partial_fit(X[:n], y[:n])
+        follower = model._follower
+        assert follower.n_done == 0  # the first block of a new buffer has just begun
+        # Rows count as if a block ended here: levels with a period of one block are solved for.
+        after = start(model.summary_, follower.levels.features, True)
+        for name in (
+            "origin",
+            "scale",
+            "origin_y",
+            "scale_y",
+            "ridge",
+            "overall",
+            "moments",
+            "squares",
+            "coef",
+            "n_rows",
+        ):
+            setattr(after, name, np.copy(getattr(follower.levels, name)))
+        rows = np.column_stack([np.ones(n - 2560), (X[2560:n, after.features] - after.origin) / after.scale])
+        rows = np.column_stack([rows, (y[2560:n] - after.origin_y) / after.scale_y])
+        reference.count(rows, after.moments, after.squares, np.array(HALF_LIVES))
+        reference.refit(after.moments, after.squares, after.ridge, after.overall, True, after.coef, after.n_rows, 1)
+        mixed = follower.mixing.weights @ after.coef
+        expected = mixed[1:] * after.scale_y / after.scale
+        np.testing.assert_allclose(model.coef_[after.features], expected, rtol=1e-6, atol=1e-9)
 
 
 # -- the mixture -------------------------------------------------------------------------------------------
@@ -228,6 +281,21 @@ def test_predictions_are_made_as_early_as_the_horizon_says():
             seen.append(mixing.past[mixing.at, 0, 0])
             mixing.remember(coefs[k])
         assert seen == [max(k - lag, 0.0) for k in range(1, 5)]
+
+
+def test_the_gate_closes_when_the_mixture_is_worse_for_a_while():
+    rng = np.random.default_rng(0)
+    coef = np.zeros((N_LEVELS, 2))
+    coef[:-1, 1] = 1.0  # all rows say zero, recent rows said one
+    mixing = Mixing.new(coef, horizon=1)
+    mixing.reopen()
+    assert mixing.is_open
+    for _ in range(20):
+        rows = np.column_stack([np.ones(32), rng.standard_normal(32), 0.1 * rng.standard_normal(32)])
+        mixing.score(rows, np.zeros(32))
+        mixing.remember(coef)
+    assert not mixing.is_open
+    assert mixing.weights[-1] > 0.9
 
 
 def test_the_screen_holds_direct_sums_and_finds_what_stands_out():
@@ -415,7 +483,7 @@ def test_rows_may_be_kept_from_some_row_on():
     y[2000:] += X[2000:, 7]
     model = SparseRegressor().partial_fit(X[:1500], y[:1500])
     model.set_params(drift="full").partial_fit(X[1500:3500], y[1500:3500])
-    assert model._follower.recent.n_rows <= 2032  # and some that no block had
+    assert 1900 < model._follower.recent.n_rows <= 2032  # and some that no block had
     assert len(model._follower.recent.rows) == MORE_ROWS
     np.testing.assert_allclose(model.coef_[[0, 7]], [-1.0, 1.0], atol=0.1)
     model.set_params(drift="auto").partial_fit(X[3500:], y[3500:])
@@ -490,6 +558,26 @@ def test_a_change_of_the_support_is_followed(drift):
     np.testing.assert_array_equal(model.support_, np.flatnonzero(model.coef_))
     np.testing.assert_allclose(model.coef_[20:24], 1.0, atol=0.15)
     np.testing.assert_allclose(model.coef_[:4], 0.0, atol=0.15)
+
+
+def test_a_feature_that_mattered_for_a_while_is_not_followed_any_more():
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((9000, 30))
+    now = np.arange(9000)
+    y = np.where(now < 1000, 2.0, -1.0) * X[:, 0] + rng.standard_normal(9000)
+    y += np.where((now >= 3000) & (now < 3250), 1.2, 0.0) * X[:, 7]
+    model = SparseRegressor()
+    followed, chosen = [], []
+    for i in range(0, 9000, 100):
+        model.partial_fit(X[i : i + 100], y[i : i + 100])
+        chosen.append(7 in model._support)
+        followed.append(model._follower is not None and 7 in model._follower.levels.features)
+    assert model.drift_detected_
+    assert any(followed[31:40])
+    assert not any(followed[:30])
+    assert followed[50:] == chosen[50:]  # all rows may still say that it matters a little
+    assert not all(chosen[50:])
+    assert model._follower.screen.weight > 0.0
 
 
 def test_a_given_size_is_kept_to():
