@@ -74,6 +74,7 @@ class Follower:
         may_add=Flag(),
         errors=Array("block"),
         n_done=Count(most="block"),
+        n_kept=Count(most="n_done"),
         records=List(Is(DriftRecord)),
         spacing=Count(1),
         n_folds=Count(),
@@ -87,6 +88,7 @@ class Follower:
     may_add: bool  # whether other features than those of the support may be followed
     errors: Floats  # of the rows in the buffer, times sqrt(w)
     n_done: int  # rows of the buffer that count
+    n_kept: int  # of these, rows that are among the recent ones
     records: list[DriftRecord]
     recent: Recent
     full: bool  # whether to look for breaks, and choose features from recent rows
@@ -117,6 +119,7 @@ class Follower:
             may_add=may_add,
             errors=np.zeros(len(state.buffer)),
             n_done=state.n_buffered,
+            n_kept=state.n_buffered,
             records=[],
             recent=Recent.new(summary, centred, MORE_ROWS if full else LAST_ROWS),
             full=full,
@@ -154,19 +157,27 @@ class Follower:
         while self.n_done < n:
             stop = min(self.n_done - self.n_done % BLOCK + BLOCK, n)
             if stop % BLOCK and not until_end:
-                return
+                break
             rows = self.levels.rows(summary, self.n_done, stop)
             self.mixing.score(rows, self.errors[self.n_done : stop])
             self.levels.add(rows)
             self.mixing.remember(self.levels.coef)
-            self.recent.add(summary, self.n_done, stop)
-            if self.full:
-                self._look_for_break(rows, self.errors[self.n_done : stop])
-            self.n_done = stop
-            if self.full and self.mixing.is_open:
+            before, self.n_done = self.n_done, stop
+            if not self.full:
+                continue
+            self._keep(summary)
+            self._look_for_break(rows, self.errors[before:stop])
+            if self.mixing.is_open:
                 found = self.recent.candidates(summary, self.levels.features, self.levels.centred)
                 if found:
                     self._follow(summary, support, ridge, found)
+        if until_end:
+            self._keep(summary)
+
+    def _keep(self, summary: Gram) -> None:
+        """Let the recent rows be the last ones that count; they are needed only where the features may change."""
+        self.recent.add(summary, self.n_kept, self.n_done)
+        self.n_kept = self.n_done
 
     def rows_until_look(self, summary: Gram) -> int:
         """How many more rows the summary may take at once: it must know no more rows than levels do, if they move."""
@@ -179,7 +190,7 @@ class Follower:
 
     def after_fold(self, summary: Gram, support: Integers, ridge: Floats | None) -> bool:
         """Begin a new buffer; other features may be followed now. False if it cannot go on."""
-        self.n_done, self.n_folds = 0, self.n_folds + 1
+        self.n_done, self.n_kept, self.n_folds = 0, 0, self.n_folds + 1
         if len(self.errors) != len(summary.state.buffer):  # the first one was longer, or there are more columns
             self.errors = np.zeros(len(summary.state.buffer))
         if self.mixing.is_open and self.may_add:
@@ -227,7 +238,7 @@ class Follower:
         if full == self.full:
             return self
         recent = Recent.new(summary, self.levels.centred, MORE_ROWS if full else LAST_ROWS)
-        return replace(self, recent=recent, full=full)
+        return replace(self, recent=recent, full=full, n_kept=self.n_done)
 
     def _follow(self, summary: Gram, support: Integers, ridge: Floats | None, found: list[int]) -> None:
         """Follow the support, these features, and others while their coefficients are significant."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from thresher._utils.arrays import Floats, Integers, padded
 from thresher.drift.settings import (
+    BLOCK,
     ENTER_RECENT,
     HALF_LIVES,
     JITTER,
@@ -63,15 +64,22 @@ class Recent:
         return Recent(padded(self.origin, n_features), self.origin_y, rows, self.ends, self.n_rows, self.since)
 
     def add(self, summary: Gram, start: int, stop: int) -> None:
-        """Add a block of rows of the buffer of a summary."""
-        state, some = summary.state, slice(start, stop)
-        places = np.arange(self.n_rows, self.n_rows + stop - start) % len(self.rows)
-        root = state.buffer_root[some]
-        self.n_rows += stop - start
-        self.rows[places, 0] = root
-        self.rows[places, 1:-1] = state.buffer[some] + root[:, None] * (state.shift_x - self.origin)
-        self.rows[places, -1] = state.buffer_y[some] + root * (state.shift_y - self.origin_y)
-        self.ends[places] = self.n_rows
+        """Add rows of the buffer of a summary; blocks end at multiples of their length, and with the last row."""
+        state, size, n = summary.state, len(self.rows), self.n_rows - start
+        offset, offset_y = state.shift_x - self.origin, state.shift_y - self.origin_y
+        moved, i = offset.any(), max(start, stop - size)
+        while i < stop:
+            place = (n + i) % size
+            end = min(stop, i + size - place)
+            some, ring = slice(i, end), slice(place, place + end - i)
+            root = state.buffer_root[some]
+            self.rows[ring, 0], self.rows[ring, 1:-1] = root, state.buffer[some]
+            self.rows[ring, -1] = state.buffer_y[some] + root * offset_y
+            if moved:
+                self.rows[ring, 1:-1] += root[:, None] * offset
+            self.ends[ring] = n + np.minimum(np.arange(i, end) // BLOCK * BLOCK + BLOCK, stop)
+            i = end
+        self.n_rows = n + stop
 
     def weights(self, half_life: float) -> Floats:
         """What each row counts, 2^(-age / half-life), in the order of the ring; rows of a block have the same age."""
