@@ -385,6 +385,7 @@ cdef class Chain:
         cdef const double *r = &self.r[0]
         cdef const double *free = &self.free[0]
         self._put(j, 0, 0.0)
+        self.near[0] = j  # where it goes if there is no other, as r is not finite
         top = largest_square(free, r, d)
         rate = self.share[k - 1] / (2.0 * self.columns.weight * self.variance)
         least = top - FAR / rate

@@ -198,7 +198,8 @@ def posterior(
     moments = summary.moments(centred)
     n, usable = moments.weight, moments.squares > TINY * max(moments.weight, 1.0)
     freedom = n - centred
-    if not usable.any() or not moments.total > TINY * max(n, 1.0) or not freedom > 0.0:
+    # With less than one degree of freedom there is no noise level: nothing is known.
+    if not usable.any() or not moments.total > TINY * max(n, 1.0) or not freedom >= 1.0:
         nothing = np.zeros(d)
         return Posterior(nothing, summary.mean_y if centred else 0.0, 0.0, nothing, nothing, 0.0, 0.0, 0.0, 0)
     scale = np.sqrt(np.divide(n, moments.squares, out=np.zeros(d), where=usable))
