@@ -781,3 +781,69 @@ def test_forged_followers_are_refused():
         change(forged._follower)
         with pytest.raises(ValueError, match="cannot be saved as it is"):
             encode(forged)
+
+
+def test_mixtures_survive_rows_with_large_weights():
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((3000, 5))
+    y = np.where(np.arange(3000) < 1500, X[:, 0], -2.0 * X[:, 1]) + 0.3 * rng.standard_normal(3000)
+    model = SparseRegressor(drift="full").partial_fit(X, y, np.full(3000, 1000.0))
+    assert model.drift_detected_
+    np.testing.assert_allclose(model._follower.mixing.weights.sum(), 1.0)
+    np.testing.assert_allclose(model.coef_, [0.0, -2.0, 0.0, 0.0, 0.0], atol=0.1)
+    assert encode(from_bytes(encode(model))) == encode(model)
+
+
+def test_the_best_level_may_have_no_weight():
+    # After a break, all rows count for nothing, and may still predict best.
+    rng = np.random.default_rng(0)
+    for module in (_follow, reference):
+        weights = np.array([0.25, 0.25, 0.25, 0.25, 0.0])
+        earlier = np.full((N_LEVELS, 2), 1e3)
+        earlier[-1] = 0.0
+        rows = np.column_stack([np.full(32, 100.0), rng.standard_normal((32, 2))])
+        module.score(rows, earlier, weights, np.ones(N_LEVELS + 1), np.zeros(32))
+        np.testing.assert_allclose(weights.sum(), 1.0)
+
+
+@pytest.mark.parametrize("drift", [None, "auto", "full"])
+def test_finishing_at_every_call_changes_nothing_that_comes_later(drift):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((3000, 30))
+    before, after = (rng.standard_normal(30) * (rng.random(30) < 0.2) for _ in range(2))
+    y = np.where(np.arange(3000) < 1000, X @ before, X @ after) + rng.standard_normal(3000)
+    whole, paused = SparseRegressor(drift=drift), SparseRegressor(drift=drift)
+    for k in range(0, 3000, 60):
+        whole.partial_fit(X[k : k + 60], y[k : k + 60])
+        paused.partial_fit(X[k : k + 60], y[k : k + 60]).finish()
+    assert whole.finish().drift_detected_ == (drift is not None)
+    np.testing.assert_array_equal(whole.coef_, paused.coef_)
+
+
+def test_models_can_be_read_while_drift_is_switched_off():
+    import sys
+    from threading import Event, Thread
+
+    X, y = flipping(4, n=1500, at=600)
+    model, faults, done = SparseRegressor().partial_fit(X, y), [], Event()
+
+    def read():
+        while not done.is_set():
+            try:
+                model.coef_, model.intercept_, model.support_  # noqa: B018
+            except Exception as fault:
+                faults.append(fault)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(15):
+        model.set_params(drift=None).partial_fit(X[:5], y[:5])
+        model.set_params(drift="auto").partial_fit(X[:800], y[:800])
+    done.set()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(interval)
+    assert faults == []

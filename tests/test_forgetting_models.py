@@ -317,3 +317,42 @@ def test_river_rows_are_forgotten_as_well(memory):
     )
     with pytest.raises(ValueError, match="no times"):
         RiverRegressor(half_life=timedelta(hours=1))
+
+
+@pytest.mark.parametrize("memory", [{"window": 100}, {"half_life": 1e-3}])
+def test_models_can_be_saved_where_nothing_counts_any_more(memory):
+    from thresher.io.checkpoint import from_bytes
+    from thresher.io.encoding import encode
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 3))
+    model = SparseRegressor(**memory).partial_fit(X[:300], X[:300, 0])
+    model.partial_fit(X[300:], X[300:, 0], np.zeros(300))
+    assert from_bytes(encode(model)).n_samples_seen_ == 600
+    if "window" in memory:
+        np.testing.assert_array_equal(model.coef_, 0.0)
+        assert len(model.selection_history_[-1].support) == 0
+
+
+@pytest.mark.parametrize("weight", [1e-5, 0.5, 0.99, 1.0, 1.0 + 1e-9, 1.5, 1.99, 2.0, 2.5])
+def test_nothing_is_known_without_a_degree_of_freedom(weight):
+    from thresher import Gram, posterior
+
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((200, 5))
+    y, w = X[:, 0] + rng.standard_normal(200), rng.random(200)
+    for centred in (True, False):
+        gram = Gram(5).absorb(X, y, weight * w / w.sum())
+        found = posterior(gram, fit_intercept=centred)
+        assert np.isfinite(found.coef).all()
+        assert (found.coef == 0.0).all() == (weight - centred < 1.0)
+        model = SparseRegressor(fit_intercept=centred).fit_summary(gram)
+        assert np.isfinite(model.coef_).all()
+
+
+def test_gaps_much_longer_than_the_half_life_leave_one_row():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 5))
+    model = SparseRegressor(half_life=60.0).partial_fit(X, X[:, 0], times=1200.0 * np.arange(300))
+    np.testing.assert_array_equal(model.coef_, 0.0)
+    np.testing.assert_allclose(model.intercept_, X[-1, 0], rtol=1e-4)

@@ -108,14 +108,15 @@ def score(
         advantage += one
         squares += one * one
     decay = 2.0 ** (-weight / error_half_life)
-    first = sums[0]
+    first = -1.0
     for k in range(K + 1):
         losses[k] = decay * losses[k] + (1.0 - decay) * sums[k] / weight
-        if k < K:
-            first = min(first, sums[k])
+        if k < K and weights[k] > 0.0 and (first < 0.0 or sums[k] < first):
+            first = sums[k]
     total = 0.0
     for k in range(K):
-        weights[k] *= exp(-rate * (sums[k] - first) / noise)
+        if weights[k] > 0.0:
+            weights[k] *= exp(-rate * (sums[k] - first) / noise)
         total += weights[k]
     one = (1.0 - share) ** n
     for k in range(K):

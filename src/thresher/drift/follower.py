@@ -67,7 +67,10 @@ class Follower:
         lambda f: all(not len(r.support) or r.support[-1] < len(f.screen.products) for r in f.records),
         lambda f: len(f.recent.origin) == len(f.screen.products),
         lambda f: len(f.recent.rows) == (MORE_ROWS if f.full else LAST_ROWS),
+        lambda f: np.isin(f.support, f.levels.features).all(),
         levels=Is(Levels),
+        support=Array("support", dtype="i8", least=0, ascending=True, shared=True),
+        ridge=Array("support", least=0.0, shared=True) | None,
         mixing=Is(Mixing),
         screen=Is(Screen),
         horizon=Count(1),
@@ -82,6 +85,8 @@ class Follower:
         full=Flag(),
     )
     levels: Levels
+    support: Integers  # of all rows, when it was last chosen on schedule
+    ridge: Floats | None  # and its penalties
     mixing: Mixing
     screen: Screen
     horizon: int
@@ -113,6 +118,8 @@ class Follower:
         state = summary.state
         return cls(
             levels=levels,
+            support=support,
+            ridge=ridge,
             mixing=Mixing.new(levels.coef, horizon),
             screen=Screen.new(summary.n_features),
             horizon=horizon,
@@ -150,7 +157,7 @@ class Follower:
         rows = self.levels.rows(summary, self.n_done, summary.state.n_buffered)
         return self.levels.with_rows(rows).coefficients(self.mixing.weights, summary.n_features)
 
-    def absorb(self, summary: Gram, support: Integers, ridge: Floats | None, until_end: bool = False) -> None:
+    def absorb(self, summary: Gram, until_end: bool = False) -> None:
         """Count the rows of the buffer in full blocks; all of them at its end, or if told so."""
         n = summary.state.n_buffered
         until_end = until_end or n == len(self.errors)
@@ -170,7 +177,7 @@ class Follower:
             if self.mixing.is_open:
                 found = self.recent.candidates(summary, self.levels.features, self.levels.centred)
                 if found:
-                    self._follow(summary, support, ridge, found)
+                    self._follow(summary, found)
         if until_end:
             self._keep(summary)
 
@@ -188,25 +195,30 @@ class Follower:
         """Count the errors of a full buffer."""
         self.screen.add(summary, self.errors)
 
-    def after_fold(self, summary: Gram, support: Integers, ridge: Floats | None) -> bool:
+    def after_fold(self, summary: Gram) -> bool:
         """Begin a new buffer; other features may be followed now. False if it cannot go on."""
         self.n_done, self.n_kept, self.n_folds = 0, 0, self.n_folds + 1
         if len(self.errors) != len(summary.state.buffer):  # the first one was longer, or there are more columns
             self.errors = np.zeros(len(summary.state.buffer))
         if self.mixing.is_open and self.may_add:
             found = [] if self.full else self.screen.candidates(summary, self.levels.features)
-            if found or len(self.levels.features) > len(support):
-                self._follow(summary, support, ridge, found)
-        fine = self.levels.is_finite()
+            if found or len(self.levels.features) > len(self.support):
+                self._follow(summary, found)
+        fine = self.is_finite()
         if fine and self.n_folds % self.spacing == 0:
             self._note(summary)
         return fine
 
     def choose(self, summary: Gram, support: Integers, ridge: Floats | None) -> bool:
         """Take another support of all rows. False if it cannot go on."""
-        self.absorb(summary, support, ridge, until_end=True)
-        self._follow(summary, support, ridge, [])
-        return self.levels.is_finite()
+        self.absorb(summary, until_end=True)
+        self.support, self.ridge = support, ridge
+        self._follow(summary, [])
+        return self.is_finite()
+
+    def is_finite(self) -> bool:
+        """Whether all went well: values may be as large as summaries take them."""
+        return self.levels.is_finite() and self.mixing.is_finite()
 
     def widened(self, summary: Gram) -> "Follower":
         """The same for a summary with more columns, which were zero so far."""
@@ -240,17 +252,17 @@ class Follower:
         recent = Recent.new(summary, self.levels.centred, MORE_ROWS if full else LAST_ROWS)
         return replace(self, recent=recent, full=full, n_kept=self.n_done)
 
-    def _follow(self, summary: Gram, support: Integers, ridge: Floats | None, found: list[int]) -> None:
+    def _follow(self, summary: Gram, found: list[int]) -> None:
         """Follow the support, these features, and others while their coefficients are significant."""
-        levels, features = self.levels, support
+        levels, features = self.levels, self.support
         if self.mixing.is_open and self.may_add:
             stay = levels.is_significant(self.mixing.weights, LEAVE * np.log(max(summary.n_features, 2)))
-            features = np.union1d(np.union1d(support, levels.features[stay]), np.array(found, np.intp))
+            features = np.union1d(np.union1d(self.support, levels.features[stay]), np.array(found, np.intp))
         if np.array_equal(features, levels.features):
-            levels.follow(support, ridge)
+            levels.follow(self.support, self.ridge)
             return
         self.levels = of_levels.moved(levels, summary, features, self.recent)
-        self.levels.follow(support, ridge)
+        self.levels.follow(self.support, self.ridge)
         self.levels.refit()
         self.mixing.restart(self.levels.coef, self.horizon)
 

@@ -132,7 +132,7 @@ class Levels:
             self.ridge[places] = ridge / self.scale[places] ** 2
 
     def is_finite(self) -> bool:
-        """Whether all went well: values may be as large as summaries take them."""
+        """Whether moments and coefficients are."""
         return bool(np.isfinite(self.moments.sum()) and np.isfinite(self.coef.sum()))
 
     def coefficients(self, weights: Floats, n_features: int) -> tuple[Floats, float]:

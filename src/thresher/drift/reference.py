@@ -21,7 +21,8 @@ def score(rows: Floats, earlier: Floats, weights: Floats, losses: Floats, errors
     decay = 2.0 ** (-w.sum() / ERROR_HALF_LIFE)
     losses[:] = decay * losses + (1.0 - decay) * squares.sum(axis=0) / w.sum()
     lost = squares[:, :-1].sum(axis=0) / noise
-    posterior = weights * np.exp(-RATE * (lost - lost.min()))
+    lost -= lost[weights > 0.0].min()
+    posterior = weights * np.exp(-RATE * np.maximum(lost, 0.0))  # negative only where the weight is zero
     stay = (1.0 - SHARE) ** len(rows)
     weights[:] = stay * posterior / posterior.sum() + (1.0 - stay) * PRIOR
     advantage = (squares[:, -2] - squares[:, -1]) / noise

@@ -156,7 +156,7 @@ class Drifting(SummaryLinear):
 
     def _follow_fold(self) -> None:
         """Go on after the buffer was folded."""
-        if self._follower is not None and not self._follower.after_fold(self.summary_, self._support, self._ridge):
+        if self._follower is not None and not self._follower.after_fold(self.summary_):
             self._follower = None
 
     def _follow_support(self) -> None:
@@ -170,7 +170,7 @@ class Drifting(SummaryLinear):
             follower = Follower.start(
                 summary, self._support, self._ridge, self._solved.centred, int(self.horizon), may_add, self._full
             )
-            self._follower = follower if follower.levels.is_finite() else None
+            self._follower = follower if follower.is_finite() else None
 
     def _adopt_drift(self, same_problem: bool) -> None:
         """Let other parameters take effect."""

@@ -435,7 +435,7 @@ class SparseRegressor(Forgetting, Drifting):
                     summary.put(piece.dense(), piece.y, piece.weights, piece.times)
                     full = summary.rows_until_fold == 0
                     if self._follower is not None:
-                        self._follower.absorb(summary, self._support, self._ridge)
+                        self._follower.absorb(summary)
                     if full:
                         self._prequential.score(summary, self._followed_errors())
                         summary.fold_if_full()
@@ -472,7 +472,9 @@ class SparseRegressor(Forgetting, Drifting):
         """Choose the support on the summary as it stands; `final` says whether rows may end here."""
         summary, family, values = self.summary_, self._family, np.zeros(0)
         self._ridge = self._listed = None
-        if summary.weight > 0.0:
+        if not summary.weight > 0.0:  # nothing counts any more
+            self._support = np.zeros(0, np.intp)
+        else:
             self._warn_of_vanishing(summary.sums())
             choice = None if self._chooser is None else self._chooser.choose(family, summary)
             path = None
@@ -563,6 +565,7 @@ class SparseRegressor(Forgetting, Drifting):
         return result
 
     @property
+    @locked
     def support_(self) -> Integers:
         """Sorted indices of the features that were chosen; of the nonzero coefficients, if they are sparse."""
         return np.flatnonzero(self._followed()[0] if self.drift_detected_ else self._sparse_coef)
@@ -584,6 +587,7 @@ class SparseRegressor(Forgetting, Drifting):
         return self._prequential
 
     @property
+    @locked
     def coef_(self) -> Floats:  # type: ignore[override]
         """Coefficients; zero outside the support, unless they are the posterior mean."""
         if self.drift_detected_:
@@ -591,6 +595,7 @@ class SparseRegressor(Forgetting, Drifting):
         return self._mean().coef if self.estimate == "posterior_mean" else self._estimate().coef
 
     @property
+    @locked
     def intercept_(self) -> float:  # type: ignore[override]
         """The intercept; zero if there is none."""
         if self.drift_detected_:
