@@ -241,8 +241,66 @@ def flights() -> RealData:
     )
 
 
+def lagged(table: pd.DataFrame, lags: list[int], ahead: int) -> tuple[pd.DataFrame, pd.Series]:
+    """All columns at some lags, and the first column so many rows ahead."""
+    parts = [table.shift(lag).add_suffix(f"_{lag}") for lag in lags]
+    rows = slice(max(lags), len(table) - ahead)
+    return pd.concat(parts, axis=1)[rows], table.iloc[:, 0].shift(-ahead)[rows]
+
+
+def weather() -> RealData:
+    table = from_r("nycflights13", "weather")
+    table = table[table["origin"] == "JFK"].sort_values("time_hour", kind="stable")
+    kept = table[["temp", "dewp", "humid", "wind_speed", "pressure", "visib", "precip"]].astype(float)
+    X, y = lagged(kept.ffill().bfill().reset_index(drop=True), [0, 1, 2, 3, 6, 12, 18, 24], 6)
+    return assembled(
+        "weather",
+        [X],
+        y,
+        True,
+        r_source("nycflights13", "weather"),
+        "package GPL-3; nycflights13 CC0; data by NOAA",
+        "seven measurements at JFK airport at eight hours of the last day; temperature six hours ahead",
+    )
+
+
+def approval() -> RealData:
+    from river.datasets import TrumpApproval
+
+    rows = list(TrumpApproval())
+    return assembled(
+        "approval",
+        [pd.DataFrame([x for x, _ in rows])],
+        pd.Series([y for _, y in rows]),
+        True,
+        f"river {version('river')}: TrumpApproval",
+        "package BSD-3-Clause; data by FiveThirtyEight",
+        "five polls and the day; approval of the president, averaged",
+    )
+
+
+def elnino() -> RealData:
+    from statsmodels.datasets import elnino as source
+
+    months = source.load_pandas().data.drop(columns="YEAR").to_numpy(float).reshape(-1, 1)
+    X, y = lagged(pd.DataFrame(months, columns=["temperature"]), list(range(24)), 1)
+    return assembled(
+        "elnino",
+        [X],
+        y,
+        True,
+        f"statsmodels {version('statsmodels')}: elnino",
+        "package BSD-3-Clause; data in the public domain (NOAA)",
+        "temperature of the sea in each of the last 24 months; that of the next month",
+    )
+
+
 DATA_SETS: dict[str, Callable[[], RealData]] = {
-    read.__name__: read for read in (diabetes, tecator, ames, chicago, hotel, electricity, diamonds, flights)
+    read.__name__: read
+    for read in (
+        *(diabetes, tecator, ames, chicago, hotel, electricity, diamonds, flights),
+        *(weather, approval, elnino),
+    )
 }
 
 
