@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import LARGEST, check_range
+from thresher._utils.feature_names import column_of
 
 DOUBLE = np.dtype(np.float64)
 # Numbers in a block: large enough for calls to be cheap, small enough to stay in the cache while columns become rows.
@@ -189,10 +190,9 @@ class Table:
 
     def _level_of(self, name: str) -> Feature:
         """The feature behind a name such as "colour=red", or an error."""
-        columns = [column for column in self._schema.names if name.startswith(f"{column}=")]
-        if not columns:
+        column = column_of(name, self._schema.names)
+        if column is None:
             raise ValueError(f"The table has no column {name!r}; it has {_some(self._schema.names)}.")
-        column = max(columns, key=len)
         if not self._is_category(column):
             raise ValueError(f"Column {column!r} has no levels, for its type is {self._types[column]}.")
         return Feature(column, name[len(column) + 1 :])

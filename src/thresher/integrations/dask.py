@@ -1,7 +1,7 @@
 """Summaries and models from Dask collections. Needs ``pip install 'thresher[dask]'``."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ except ImportError as error:
 
 from thresher._utils.arrow import import_pyarrow
 from thresher._utils.checks import check_positive_integer, check_rows
+from thresher._utils.feature_names import column_of
 from thresher._utils.threads import one_blas_thread
 from thresher._version import __version__
 from thresher.estimators._linear import SummaryLinear
@@ -212,7 +213,7 @@ def _of_frame(X: Any, y: Any, weight: Any, features: Sequence[str] | None, dtype
     plan = plan_for(names, y, weight, dtype, n_folds)
     columns = list(X.columns)
     known = set(columns)
-    needed = {_column_of(name, known) for name in plan.columns}
+    needed = {name if name in known else column_of(name, known) for name in plan.columns}
     return _summaries_of(plan, X[[name for name in columns if name in needed]])
 
 
@@ -240,16 +241,9 @@ def _features(X: Any, others: Sequence[str], features: Sequence[str] | None) -> 
     for name in (*others, *names):
         if name in types and not _is_number(types[name]):
             raise ValueError(f"Column {name!r} has values of type {types[name]}, and numbers are needed there.")
-        if name not in types and _column_of(name, types) not in types:
+        if name not in types and column_of(name, types) is None:
             raise ValueError(f"The data frame has no column {name!r}; it has {', '.join(map(repr, [*types][:8]))}.")
     return names
-
-
-def _column_of(feature: str, columns: Collection[str]) -> str:
-    """The column behind a feature that may be a level, such as "colour=red"; the feature itself if there is none."""
-    if feature in columns:
-        return feature
-    return max((name for name in columns if feature.startswith(f"{name}=")), key=len, default=feature)
 
 
 def _is_number(kind: Any) -> bool:
