@@ -4,7 +4,6 @@ from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -121,7 +120,7 @@ class Drifting(SummaryLinear):
         if not self.drift_detected_:
             return table
         coef, centred = self.coef_, self._family.centred
-        names = self._names_of(np.arange(len(coef))) or [f"x{j}" for j in range(len(coef))]
+        names = self._all_names()
         return replace(
             table,
             selection=None,

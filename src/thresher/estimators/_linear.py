@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher._utils.arrays import ArrayLike, Floats, Integers
 from thresher._utils.checks import SMALLEST, check_features, check_positive_integer, check_summary, refuse_masked
+from thresher._utils.feature_names import name_of
 from thresher._utils.locks import locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import FEWEST_TO_WARN, StreamingRows
@@ -295,7 +296,7 @@ class SummaryLinear(SparseLinear, TableRows):
                 intervals = self.confidence_intervals(level)
         except ValueError:  # too few rows to tell, which the table says
             check_level(level)
-        names = self._names_of(np.arange(self.n_features_in_)) or [f"x{j}" for j in range(self.n_features_in_)]
+        names = self._all_names()
         total, selection = summary.response_variance(centred), getattr(self, "selection_", None)
         chosen_by = self._chosen_by
         left = 2.0 * summary.loss(coef, None if centred else 0.0)
@@ -516,6 +517,11 @@ class SummaryLinear(SparseLinear, TableRows):
         if missing:
             raise ValueError(f"Unknown feature {missing[0]!r}; use column numbers, or names that X had.")
         return np.array([known[str(name)] for name in given], np.intp)
+
+    def _all_names(self) -> list[str]:
+        """The names of all features; x0, x1, ... if they have none."""
+        names = getattr(self, "feature_names_in_", None)
+        return [name_of(j, names) for j in range(self.n_features_in_)]
 
     def _names_of(self, index: Integers) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)

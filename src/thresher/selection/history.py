@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thresher._utils.arrays import Floats, Integers
+from thresher._utils.feature_names import name_of
 from thresher._utils.printable import printable
 from thresher._utils.text_table import data_frame, text_table
 from thresher.io.schema import Array, Count, Is, Schema
@@ -100,7 +101,7 @@ class History(list[Record]):
         return shown if len(features) <= 6 else f"{shown} and {len(features) - 6} more"
 
     def _name(self, j: int) -> str:
-        return f"x{j}" if self.names is None else str(self.names[j])
+        return name_of(j, self.names)
 
     def to_frame(self) -> Any:
         """A pandas data frame, indexed by rows: the size, and a column of coefficients for every feature ever kept."""
