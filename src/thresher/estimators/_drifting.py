@@ -1,6 +1,5 @@
 """Coefficients that follow recent rows, once a stream has been seen to change."""
 
-from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +16,6 @@ from thresher.summaries.gram import Gram
 
 if TYPE_CHECKING:
     from thresher.inference.diagnostics import Diagnosis
-    from thresher.inference.model_summary import ModelSummary
 
 # Rows ahead at the most: coefficients are kept for so long.
 FARTHEST = 100_000
@@ -90,49 +88,23 @@ class Drifting(SummaryLinear):
         )
         return Diagnosis((Finding("drift", "warning", sentence, {"effective_rows": n}), *found.findings))
 
-    @locked
-    def summary(self, level: float = 0.95) -> "ModelSummary":
-        """The fitted model as a table: coefficients with their errors and intervals, and a diagnosis.
-
-        Once drift was detected, the table shows the coefficients in use. They follow recent rows and have no intervals.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Nominal coverage of each interval.
-
-        Returns
-        -------
-        ModelSummary
-            Prints as text, shows as HTML in notebooks; ``to_frame()`` for a data frame, ``to_dict()`` for machines.
-
-        Examples
-        --------
-        >>> from thresher import SparseRegressor
-        >>> from thresher.io.sources.synthetic import SparseLinearStream
-        >>> model = SparseRegressor().partial_fit(*SparseLinearStream(30, 3, signal=1.0, seed=4).draw(500))
-        >>> [term.name for term in model.summary().terms]
-        ['(intercept)', 'x1', 'x2', 'x0']
-        """
+    def _explained(self, level: float) -> dict[str, Any]:
         from thresher.inference.model_summary import terms_in_use
 
-        table = super().summary(level)
         if not self.drift_detected_:
-            return table
+            return super()._explained(level)
         coef, centred = self.coef_, self._family.centred
-        names = self._all_names()
-        return replace(
-            table,
-            selection=None,
-            criterion=None,
-            r2=None,
-            n_kept=int((coef != 0.0).sum()),
-            noise=None,
-            intervals="none",
-            terms=terms_in_use(self.summary_, coef, float(self.intercept_), centred, names),
-            n_effective=self.effective_rows_,
-            follows_recent=True,
-        )
+        return {
+            "selection": None,
+            "criterion": None,
+            "r2": None,
+            "n_kept": int((coef != 0.0).sum()),
+            "noise": None,
+            "intervals": "none",
+            "terms": terms_in_use(self.summary_, coef, float(self.intercept_), centred, self._all_names()),
+            "n_effective": self.effective_rows_,
+            "follows_recent": True,
+        }
 
     @locked
     def _followed(self) -> tuple[Floats, float]:

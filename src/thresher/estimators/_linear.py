@@ -263,6 +263,8 @@ class SummaryLinear(SparseLinear, TableRows):
     def summary(self, level: float = 0.95) -> "ModelSummary":
         """The fitted model as a table: coefficients with their errors and intervals, and a diagnosis.
 
+        While coefficients follow recent rows, because the stream has changed, they have no intervals.
+
         Parameters
         ----------
         level : float, default=0.95
@@ -282,9 +284,25 @@ class SummaryLinear(SparseLinear, TableRows):
         ['(intercept)', 'x1', 'x2', 'x0']
         """
         from thresher.inference.intervals import check_level
-        from thresher.inference.model_summary import ModelSummary, terms_of
+        from thresher.inference.model_summary import ModelSummary
 
         check_is_fitted(self, "summary_")
+        check_level(level)
+        return ModelSummary(
+            title=type(self).__name__,
+            n_samples=self.n_samples_seen_,
+            n_features=self.n_features_in_,
+            prequential_r2=self._scored.r2,
+            prequential_n_samples=self._scored.n_samples,
+            level=level,
+            findings=self.diagnose().findings,
+            **self._explained(level),
+        )
+
+    def _explained(self, level: float) -> dict[str, Any]:
+        """Fields of the summary that are about the coefficients in use."""
+        from thresher.inference.model_summary import terms_of
+
         coef, summary, centred = self._sparse_coef, self.summary_, self._family.centred
         intervals = noise = sampled = None
         try:
@@ -295,28 +313,21 @@ class SummaryLinear(SparseLinear, TableRows):
             else:
                 intervals = self.confidence_intervals(level)
         except ValueError:  # too few rows to tell, which the table says
-            check_level(level)
-        names = self._all_names()
+            pass
         total, selection = summary.response_variance(centred), getattr(self, "selection_", None)
         chosen_by = self._chosen_by
         left = 2.0 * summary.loss(coef, None if centred else 0.0)
-        return ModelSummary(
-            title=type(self).__name__,
-            n_samples=self.n_samples_seen_,
-            n_features=self.n_features_in_,
-            selection=chosen_by,
-            criterion=selection.value if selection is not None and selection.method == chosen_by else None,
-            r2=1.0 - left / total if total > 0.0 else None,
-            prequential_r2=self._scored.r2,
-            prequential_n_samples=self._scored.n_samples,
-            n_kept=int(np.count_nonzero(coef)),
-            noise=noise,
-            level=level,
-            intervals="none" if intervals is None else intervals.method,
-            terms=terms_of(summary, coef, self._sparse_intercept, centred, intervals, names, sampled),
-            findings=self.diagnose().findings,
-            n_effective=summary.weight if summary.forgets else None,
-        )
+        terms = terms_of(summary, coef, self._sparse_intercept, centred, intervals, self._all_names(), sampled)
+        return {
+            "selection": chosen_by,
+            "criterion": selection.value if selection is not None and selection.method == chosen_by else None,
+            "r2": 1.0 - left / total if total > 0.0 else None,
+            "n_kept": int(np.count_nonzero(coef)),
+            "noise": noise,
+            "intervals": "none" if intervals is None else intervals.method,
+            "terms": terms,
+            "n_effective": summary.weight if summary.forgets else None,
+        }
 
     @locked
     def _sample(self) -> Posterior:
