@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.locks import locked
-from thresher.drift.follower import DriftRecord, Follower
+from thresher.drift.follower import DriftHistory, Follower
 from thresher.drift.settings import FEWEST_ROWS
 from thresher.estimators._linear import SummaryLinear
 from thresher.io.schema import Is, part
@@ -59,10 +59,11 @@ class Drifting(SummaryLinear):
 
     @property
     @locked
-    def drift_history_(self) -> list[DriftRecord]:
+    def drift_history_(self) -> DriftHistory:
         """How things stood at up to 256 moments: rows, whether drift was detected, effective rows, coefficients."""
         check_is_fitted(self, "summary_")
-        return [] if self._follower is None else list(self._follower.records)
+        records = () if self._follower is None else self._follower.records
+        return DriftHistory(records, getattr(self, "feature_names_in_", None))
 
     @locked
     def diagnose(self) -> "Diagnosis":

@@ -153,8 +153,8 @@ class SparseRegressor(Forgetting, Drifting):
         Whether recent rows predict better than all rows, so that `coef_` follows them.
     effective_rows_ : float
         How many rows `coef_` effectively rests on; all, unless drift was detected.
-    drift_history_ : list of DriftRecord
-        Both, and the coefficients, at up to 256 moments.
+    drift_history_ : DriftHistory
+        Both, and the coefficients, at up to 256 moments. A list that prints as a table, with ``to_frame()``.
     inclusion_probabilities_ : ndarray of shape (n_features,)
         Probability that each feature matters, with ``selection="posterior"``, by the posterior from which the support
         comes. While rows stream in, that may not know the last third of them.
