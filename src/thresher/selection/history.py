@@ -103,10 +103,9 @@ def note(history: list[Record], summary: Any, size: int, support: Integers, valu
                 history[i] = replace(record, part=None)
         if record.n_samples < n * OLDEST_PART / 2:  # older ones have lost theirs, for choices are no further apart
             break
-    forgets = getattr(summary, "forgets", False)
-    if len(support) and hasattr(summary, "select") and n >= PARTS_APART * newest and not forgets:
+    if len(support) and hasattr(summary, "select") and n >= PARTS_APART * newest and not summary.forgets:
         part = summary.select(support)
-    if forgets and len(history) >= MOST_RECORDS:
+    if summary.forgets and len(history) >= MOST_RECORDS:
         del history[: MOST_RECORDS // 2 : 2]
     history.append(Record(n, size, support, values, part))
 
