@@ -49,9 +49,9 @@ def summarize(
 ) -> Any:
     """The summary of all rows of a Dask data frame or array.
 
-    Every partition is summarised where it is, and the summaries are merged in a tree of tasks: a worker holds at most
-    `fan_in` of them at a time, the client one. They travel as bytes. The order of merging is fixed, so the same
-    partitions give the same bits, whatever is computed again after a worker was lost.
+    Every partition is summarised where it is, and the summaries are merged in a tree of tasks. A merging task needs
+    memory for `fan_in` + 4 of them, and the client receives one. They travel as bytes. The order of merging is fixed,
+    so the same partitions give the same bits, whatever is computed again after a worker was lost.
 
     Parameters
     ----------
@@ -74,6 +74,15 @@ def summarize(
     Returns
     -------
     Gram, list of Gram, or MultiResponse
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from thresher.integrations.dask import summarize
+    >>> frame = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "b": [1.0, 0.0, 0.0, 1.0], "y": [0.0, 2.0, 4.0, 6.0]})
+    >>> summarize(dd.from_pandas(frame, npartitions=2), "y")
+    Gram(n_features=2, dtype=float64, n_samples=4)
     """
     if _is_frame(X):
         parts = _of_frame(X, y, sample_weight, features, dtype, n_folds)
@@ -113,6 +122,16 @@ def summarize_entries(
     Returns
     -------
     Entries
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from thresher.integrations.dask import summarize_entries
+    >>> frame = pd.DataFrame({"user": [0, 0, 1, 2], "item": [0, 1, 1, 0], "stars": [1.0, 2.0, 4.0, 3.0]})
+    >>> entries = summarize_entries(dd.from_pandas(frame, npartitions=2), "user", "item", "stars")
+    >>> entries.shape, entries.n_samples
+    ((3, 2), 4)
     """
     if not _is_frame(df):
         raise TypeError(f"df is a {type(df).__name__}; pass a Dask data frame.")
@@ -127,7 +146,21 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, features: 
     As ``estimator.fit`` on all rows, to rounding. Parameters are those of ``summarize``. Returns the estimator.
 
     Rows of a cluster have no order: an estimator with `half_life` or `window` is refused, and drift is not looked for.
-    Weights that fall with age do what a half-life does.
+    Weights that fall with age do what a half-life does. `OnlineHardThresholding` needs `sparsity` as a number, and
+    ``ReducedRankRegressor(selection="cv")`` needs `rank` as a number.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from thresher import SparseRegressor
+    >>> from thresher.integrations.dask import fit
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame(rng.standard_normal((500, 4)), columns=list("abcd"))
+    >>> frame["y"] = 2.0 * frame["b"] + rng.standard_normal(500)
+    >>> fit(SparseRegressor(), dd.from_pandas(frame, npartitions=3), "y").get_feature_names_out()
+    array(['b'], dtype=object)
     """
     if not isinstance(estimator, SummaryLinear | ReducedRankRegressor):
         raise TypeError(
