@@ -4,6 +4,7 @@ import pickle
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
@@ -709,6 +710,14 @@ def test_what_is_said_after_a_change():
     assert model.prequential_r2_ > plain.prequential_r2_ + 0.1
 
 
+def test_no_intervals_are_computed_for_a_table_without_them():
+    model = SparseRegressor(selection="ebic").partial_fit(*flipping(2))
+    assert model.summary().follows_recent
+    assert model._sampled is None
+    with pytest.raises(ValueError, match="level is 95"):
+        model.summary(95)
+
+
 def test_the_history_tells_when():
     X, y = flipping(6, n=6000, at=3000)
     model = SparseRegressor().partial_fit(X, y)
@@ -720,6 +729,24 @@ def test_the_history_tells_when():
     assert last.effective_rows < 3000
     np.testing.assert_allclose(last.values[list(last.support).index(0)], -1.0, atol=0.1)
     assert SparseRegressor(drift=None).partial_fit(X, y).drift_history_ == []
+
+
+def test_the_history_of_drift_is_a_table():
+    X, y = flipping(6, n=3000, at=1500)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    history = SparseRegressor().partial_fit(frame, y).drift_history_
+    table = history.to_frame()
+    assert table.index.tolist() == [record.n_samples for record in history]
+    assert table["detected"].tolist() == [record.detected for record in history]
+    assert table["effective_rows"].tolist() == [record.effective_rows for record in history]
+    used = sorted({int(j) for record in history for j in record.support})
+    assert table.columns.tolist() == ["detected", "effective_rows", *(f"c{j}" for j in used)]
+    last = history[-1]
+    assert table.iloc[-1][[f"c{j}" for j in last.support]].tolist() == last.values.tolist()
+    heads, first, *_, end = repr(history).splitlines()
+    assert heads.split() == ["rows", "detected", "effective", "rows", "came", "left"]
+    assert first.split()[:4] == [str(history[0].n_samples), "False", f"{history[0].effective_rows:.0f}", "c0"]
+    assert end.split()[:3] == [str(last.n_samples), "True", f"{last.effective_rows:.0f}"]
 
 
 def test_the_history_does_not_grow_without_end():

@@ -139,7 +139,9 @@ def test_models_follow_what_changes(memory):
     np.testing.assert_allclose(model.noise_variance(), 0.09, rtol=0.3)
     assert f"of which {model.summary_.weight:,.0f} count" in str(model.summary())
     assert "count" not in str(equal.summary()).splitlines()[1]
-    assert model.diagnose().findings is not None
+    findings = model.diagnose()
+    assert findings["rows"].numbers["weight"] == model.summary_.weight
+    assert findings["noise"].numbers["explained"] > 0.95 > equal.diagnose()["noise"].numbers["explained"]
     with pytest.raises(ValueError, match="needs rows that count equally"):
         model.confidence_intervals(method="split")
 

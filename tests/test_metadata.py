@@ -34,14 +34,6 @@ def test_the_citation_is_of_this_version():
     assert {"cff-version", "message", "title", "authors"} <= set(citation)
 
 
-def test_no_address_is_invented():
-    """There is no site and no mailbox yet, so none is named."""
-    assert "urls" not in PROJECT
-    assert all(set(author) == {"name"} for author in PROJECT["authors"])
-    for path in ("CITATION.cff", "SECURITY.md", ".pre-commit-config.yaml"):
-        assert not re.search(r"https?://|@", (ROOT / path).read_text()), path
-
-
 def test_forms_and_hooks_can_be_read():
     for path in [*(ROOT / ".github").rglob("*.yml"), ROOT / ".pre-commit-config.yaml"]:
         assert yaml.safe_load(path.read_text()), path

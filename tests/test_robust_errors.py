@@ -65,6 +65,21 @@ def test_intervals_allow_for_noise_that_varies_and_the_diagnosis_says_so():
     assert constant.diagnose()["noise"].severity == "ok"
 
 
+@pytest.mark.parametrize(
+    "memory", [{"half_life": 300.0}, {"window": 900}, {"window": 900, "exact_window": True}], ids=str
+)
+def test_residuals_of_forgotten_rows_are_forgotten(memory):
+    (before, y_before), (X, y) = rows(6000, seed=2), rows(6000, seed=3, varying=False)
+    model = SparseRegressor(2, **memory).partial_fit(before, y_before)
+    then = error_ratios(model.summary_, model._scored.residual_moments, True)
+    assert then[0] == pytest.approx(1.5, rel=0.15)
+    model.partial_fit(X, y)
+    assert model.support_.tolist() == [3, 5]
+    moments = model._scored.residual_moments
+    assert moments.weight == pytest.approx(model.summary_.weight, rel=0.3)
+    assert error_ratios(model.summary_, moments, True) == pytest.approx([1.0, 1.0], abs=0.12)
+
+
 def test_few_rows_leave_the_usual_errors():
     X, y = rows(150)
     model = SparseRegressor(2).partial_fit(X, y)

@@ -1,5 +1,6 @@
 """Summaries that Dask makes: those of the rows, the same bits each time, with workers that are lost."""
 
+import doctest
 import os
 import signal
 import threading
@@ -223,6 +224,12 @@ def test_a_data_frame_with_an_index_of_its_own(client, rows):
     X, y, _, _ = rows
     pandas = pd.DataFrame(X, columns=NAMES, index=pd.RangeIndex(10, 10 + len(y))).assign(y=y)
     assert_summary(summarize(dd.from_pandas(pandas, npartitions=3), "y"), X, y)
+
+
+def test_examples_of_docstrings_run(client):
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert not found.failed
 
 
 def test_columns_that_are_numbered(client, rows):

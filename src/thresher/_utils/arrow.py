@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import LARGEST, check_range
+from thresher._utils.feature_names import column_of
 
 DOUBLE = np.dtype(np.float64)
 # Numbers in a block: large enough for calls to be cheap, small enough to stay in the cache while columns become rows.
@@ -148,14 +149,8 @@ class Table:
             self._require_numbers(name)
 
     def _require_numbers(self, name: str) -> None:
-        if not self._is_number(self._types[name]):
+        if not is_numeric(self._types[name]):
             raise ValueError(f"Column {name!r} has values of type {self._types[name]}, and numbers are needed there.")
-
-    def _is_number(self, kind: Any) -> bool:
-        types = self._pa.types
-        return bool(
-            types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
-        )
 
     def _is_category(self, name: str) -> bool:
         types, kind = self._pa.types, self._types[name]
@@ -168,7 +163,7 @@ class Table:
             features = [
                 name
                 for name, kind in kinds.items()
-                if name not in left_out and (self._is_number(kind) or is_dictionary(kind))
+                if name not in left_out and (is_numeric(kind) or is_dictionary(kind))
             ]
         elif isinstance(features, str):
             raise TypeError(f"features must be a list of names, got the text {features!r}.")
@@ -189,10 +184,9 @@ class Table:
 
     def _level_of(self, name: str) -> Feature:
         """The feature behind a name such as "colour=red", or an error."""
-        columns = [column for column in self._schema.names if name.startswith(f"{column}=")]
-        if not columns:
+        column = column_of(name, self._schema.names)
+        if column is None:
             raise ValueError(f"The table has no column {name!r}; it has {_some(self._schema.names)}.")
-        column = max(columns, key=len)
         if not self._is_category(column):
             raise ValueError(f"Column {column!r} has no levels, for its type is {self._types[column]}.")
         return Feature(column, name[len(column) + 1 :])
@@ -303,15 +297,27 @@ class Table:
             self.n_unknown += len(places_of_rows) - len(known)
 
 
+def is_numeric(kind: Any, booleans: bool = True) -> bool:
+    """Whether an Arrow type is one of numbers; true and false are one and zero, unless told otherwise."""
+    types = import_pyarrow().types
+    numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return bool(numbers or (booleans and types.is_boolean(kind)))
+
+
+def seconds_of_timestamps(column: Any) -> Floats:
+    """A column that can be cast to timestamps as seconds; NaN where it is null."""
+    pa = import_pyarrow()
+    ticks = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
+    return np.asarray(ticks.to_numpy(zero_copy_only=False)) / 1e6
+
+
 def seconds_of(column: Any, name: str) -> Floats:
     """A column of times as seconds: numbers, dates or timestamps."""
     pa = import_pyarrow()
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        ticks = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        result: Floats = ticks.to_numpy(zero_copy_only=False) / 1e6
-        return result
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return seconds_of_timestamps(column)
+    if not is_numeric(kind, booleans=False):
         raise ValueError(f"Column {name!r} has values of type {kind}; times are seconds, dates or timestamps.")
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
 

@@ -12,6 +12,7 @@ from thresher._utils.arrow import (
     check_numbers,
     check_weight_column,
     import_pyarrow,
+    is_numeric,
     is_table,
 )
 from thresher._utils.checks import check_range
@@ -122,9 +123,8 @@ def _numbers(batch: Any, name: str | None, first_row: int) -> Floats | None:
     if name is None:
         return None
     pa, column = import_pyarrow(), batch.column(name)
-    kind, types = column.type, pa.types
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)):
-        raise ValueError(f"Column {name!r} has values of type {kind}, and numbers are needed there.")
+    if not is_numeric(column.type):
+        raise ValueError(f"Column {name!r} has values of type {column.type}, and numbers are needed there.")
     check_no_nulls(column, name, first_row)
     numbers = np.ascontiguousarray(column.cast(pa.float64(), safe=False).to_numpy())
     check_numbers(numbers[:, None], [name], DOUBLE, first_row)

@@ -13,9 +13,14 @@ from thresher._utils.checks import as_real, check_finite
 SHORTEST, LONGEST = 1e-9, 1e15
 
 
+def is_timedelta(value: Any) -> bool:
+    """Whether a duration can only be one of time."""
+    return isinstance(value, timedelta | np.timedelta64)
+
+
 def as_duration(value: Any, name: str) -> float:
     """A positive number of seconds or rows, from a number or a timedelta."""
-    if isinstance(value, timedelta | np.timedelta64):
+    if is_timedelta(value):
         number = float(np.timedelta64(value) / np.timedelta64(1, "s"))
     elif isinstance(value, Real) and not isinstance(value, bool | np.bool_):
         number = float(value)
@@ -24,11 +29,6 @@ def as_duration(value: Any, name: str) -> float:
     if not SHORTEST <= number <= LONGEST:
         raise ValueError(f"{name} must be positive, between {SHORTEST:g} and {LONGEST:g}, got {value!r}")
     return number
-
-
-def is_timedelta(value: Any) -> bool:
-    """Whether a duration can only be one of time."""
-    return isinstance(value, timedelta | np.timedelta64)
 
 
 def as_seconds(times: Any, n_rows: int) -> Floats:

@@ -13,7 +13,7 @@ from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.locks import locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import Estimator
-from thresher.estimators._linear import SparseLinear
+from thresher.estimators._sparse_linear import SparseLinear
 from thresher.io.schema import Array, Count, Labels, Maybe, Number, part
 
 # Rows that are handed on at once: enough to make calls cheap, few enough for Ctrl-C to be heard ...

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import typer
 
+from thresher._utils.feature_names import column_of
 from thresher.cli.errors import OptionsError
 from thresher.io.checkpoint import CheckpointError, generations_of
 from thresher.io.encoding import HEAD, MAGIC, encode
@@ -163,8 +164,8 @@ def _categories(values: list[str], source: Source) -> dict[str, tuple[str, ...] 
     """Levels by column, None if they are to be found. Names may have equals signs, too."""
     found: dict[str, tuple[str, ...] | None] = {}
     for value in values:
-        known = [name for name in source.columns if value.startswith(f"{name}=")]
-        name = value if value in source.columns else max(known, key=len, default=value.partition("=")[0])
+        known = value if value in source.columns else column_of(value, source.columns)
+        name = value.partition("=")[0] if known is None else known
         levels = value[len(name) + 1 :]
         found[name] = tuple(levels.split(",")) if len(value) > len(name) else None
     return found

@@ -11,7 +11,7 @@ import pyarrow as pa
 from thresher._utils.new_file import new_file_beside, real_path
 from thresher.cli.errors import OptionsError
 from thresher.cli.live import Live
-from thresher.estimators._linear import SparseLinear
+from thresher.estimators._sparse_linear import SparseLinear
 from thresher.io.checkpoint import CheckpointError
 from thresher.io.ingest import Ingest
 from thresher.io.sources.batches import Batch, Batches

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from thresher._utils.arrays import Floats, Integers, padded
+from thresher._utils.records import Records
 from thresher.drift import levels as of_levels
 from thresher.drift.breaks import rows_since_break
 from thresher.drift.levels import Levels
@@ -49,6 +50,36 @@ class DriftRecord:
     effective_rows: float
     support: Integers
     values: Floats
+
+
+class DriftHistory(Records[DriftRecord]):
+    """Records of a stream that may change, the oldest first. A list that prints as a table.
+
+    Parameters
+    ----------
+    records : iterable of DriftRecord
+    names : sequence of str, optional
+        The names of the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import SparseRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((1200, 10))
+    >>> y = np.where(np.arange(1200) < 600, 1.0, -1.0) * X[:, 3] + rng.standard_normal(1200)
+    >>> SparseRegressor().partial_fit(X, y).drift_history_
+    rows  detected  effective rows  came  left
+     384     False             296  x3
+     512     False             447
+     640     False             236
+     768      True             176
+     896      True             173
+    1024      True             175
+    1152      True             175
+    """
+
+    _columns = (("detected", "detected", ""), ("effective rows", "effective_rows", ".0f"))
 
 
 @dataclass(eq=False)

@@ -1,9 +1,11 @@
 """What every estimator has in common: parameters and rows are checked before any state changes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from operator import attrgetter, is_
 from typing import Any, ClassVar, Self, cast
 
@@ -196,6 +198,21 @@ class Streaming(Estimator, ABC):
             if checked.weights is not None:
                 self._warn_of_weights(checked.weights, 2)
             return self._settle(checked)
+
+    def _learn_blocks(self, blocks: Iterator[Any], learn: Callable[[Any], Any]) -> Self:
+        """Learn from all blocks of a table, or from none if there is a bad one among them; the caller has the lock."""
+        first, second = next(blocks), next(blocks, None)
+        if second is None:  # one block is learned as a whole or not at all
+            learn(first)
+            return self
+        before = deepcopy(self)
+        try:
+            for block in chain((first, second), blocks):
+                learn(block)
+        except Exception:
+            self.__dict__ = vars(before) | {LOCK: lock_of(self)}  # at once, and others may be waiting for the lock
+            raise
+        return self
 
     def _warn_of_weights(self, weights: Floats, n_least: int) -> None:
         """Tell once that weights seem to be normalised: they count as repeats, so there are hardly any rows then.

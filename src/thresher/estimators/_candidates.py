@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
+from thresher._utils.feature_names import name_of
 from thresher._utils.printable import printable
 from thresher._utils.text_table import data_frame, text_table
 
@@ -86,7 +87,7 @@ class Candidates:
         return found
 
     def _name(self, j: int) -> str:
-        return f"x{j}" if self.names is None else printable(self.names[j])
+        return printable(name_of(j, self.names))
 
     def to_frame(self) -> Any:
         """The table as a pandas data frame, indexed by size; with a column of coefficients for every feature used."""
@@ -95,5 +96,5 @@ class Candidates:
             used = np.unique(np.concatenate(self.supports()))
             coef = np.asarray(self.coef)
             columns["intercept"] = self.intercept
-            columns |= {f"x{j}" if self.names is None else self.names[j]: coef[:, j] for j in used}
+            columns |= {name_of(j, self.names): coef[:, j] for j in used}
         return data_frame(columns, "size")

@@ -1,16 +1,14 @@
 """Coefficients that follow recent rows, once a stream has been seen to change."""
 
-from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.locks import locked
-from thresher.drift.follower import DriftRecord, Follower
+from thresher.drift.follower import DriftHistory, Follower
 from thresher.drift.settings import FEWEST_ROWS
 from thresher.estimators._linear import SummaryLinear
 from thresher.io.schema import Is, part
@@ -18,7 +16,6 @@ from thresher.summaries.gram import Gram
 
 if TYPE_CHECKING:
     from thresher.inference.diagnostics import Diagnosis
-    from thresher.inference.model_summary import ModelSummary
 
 # Rows ahead at the most: coefficients are kept for so long.
 FARTHEST = 100_000
@@ -62,10 +59,11 @@ class Drifting(SummaryLinear):
 
     @property
     @locked
-    def drift_history_(self) -> list[DriftRecord]:
+    def drift_history_(self) -> DriftHistory:
         """How things stood at up to 256 moments: rows, whether drift was detected, effective rows, coefficients."""
         check_is_fitted(self, "summary_")
-        return [] if self._follower is None else list(self._follower.records)
+        records = () if self._follower is None else self._follower.records
+        return DriftHistory(records, getattr(self, "feature_names_in_", None))
 
     @locked
     def diagnose(self) -> "Diagnosis":
@@ -91,49 +89,23 @@ class Drifting(SummaryLinear):
         )
         return Diagnosis((Finding("drift", "warning", sentence, {"effective_rows": n}), *found.findings))
 
-    @locked
-    def summary(self, level: float = 0.95) -> "ModelSummary":
-        """The fitted model as a table: coefficients with their errors and intervals, and a diagnosis.
-
-        Once drift was detected, the table shows the coefficients in use. They follow recent rows and have no intervals.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Nominal coverage of each interval.
-
-        Returns
-        -------
-        ModelSummary
-            Prints as text, shows as HTML in notebooks; ``to_frame()`` for a data frame, ``to_dict()`` for machines.
-
-        Examples
-        --------
-        >>> from thresher import SparseRegressor
-        >>> from thresher.io.sources.synthetic import SparseLinearStream
-        >>> model = SparseRegressor().partial_fit(*SparseLinearStream(30, 3, signal=1.0, seed=4).draw(500))
-        >>> [term.name for term in model.summary().terms]
-        ['(intercept)', 'x1', 'x2', 'x0']
-        """
+    def _explained(self, level: float) -> dict[str, Any]:
         from thresher.inference.model_summary import terms_in_use
 
-        table = super().summary(level)
         if not self.drift_detected_:
-            return table
+            return super()._explained(level)
         coef, centred = self.coef_, self._family.centred
-        names = self._names_of(np.arange(len(coef))) or [f"x{j}" for j in range(len(coef))]
-        return replace(
-            table,
-            selection=None,
-            criterion=None,
-            r2=None,
-            n_kept=int((coef != 0.0).sum()),
-            noise=None,
-            intervals="none",
-            terms=terms_in_use(self.summary_, coef, float(self.intercept_), centred, names),
-            n_effective=self.effective_rows_,
-            follows_recent=True,
-        )
+        return {
+            "selection": None,
+            "criterion": None,
+            "r2": None,
+            "n_kept": int((coef != 0.0).sum()),
+            "noise": None,
+            "intervals": "none",
+            "terms": terms_in_use(self.summary_, coef, float(self.intercept_), centred, self._all_names()),
+            "n_effective": self.effective_rows_,
+            "follows_recent": True,
+        }
 
     @locked
     def _followed(self) -> tuple[Floats, float]:

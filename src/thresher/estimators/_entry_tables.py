@@ -1,11 +1,9 @@
 """Observed entries from arrays or from Arrow tables, in which rows, columns, values and weights are columns."""
 
-from copy import deepcopy
-from itertools import chain
 from typing import Any, Self
 
 from thresher._utils.entry_table import EntryColumns, entry_blocks, refuse_names
-from thresher._utils.locks import LOCK, lock_of, locked
+from thresher._utils.locks import locked
 from thresher._utils.memory import require_bytes
 from thresher.estimators._ids import IdMap, are_ids, as_ids
 from thresher.estimators._ranked import RankedRounds
@@ -58,17 +56,7 @@ class EntryTables(RankedRounds):
     def _learn_table(self, data: Any, columns: EntryColumns) -> Self:
         self._check_parameters()
         blocks = entry_blocks(data, columns, checked_shape(self.shape))
-        first, second = next(blocks), next(blocks, None)
-        if second is None:  # one block is learned as a whole or not at all
-            return self._partial_fit(*first)
-        before = deepcopy(self)
-        try:
-            for block in chain((first, second), blocks):
-                self._partial_fit(*block)
-        except Exception:
-            self.__dict__ = vars(before) | {LOCK: lock_of(self)}  # at once, and others may be waiting for the lock
-            raise
-        return self
+        return self._learn_blocks(blocks, lambda block: self._partial_fit(*block))
 
     @locked
     def _fit_table(self, data: Any, columns: EntryColumns) -> Self:

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats, Integers
+from thresher._utils.feature_names import column_of
 from thresher._utils.locks import locked
 
 if TYPE_CHECKING:  # slow to import, and few models are exported
@@ -91,7 +92,7 @@ def _columns_with_levels(
     from sklearn.compose import ColumnTransformer
     from sklearn.preprocessing import OneHotEncoder
 
-    columns = [_column_of(name, categories) for name in names]
+    columns = [column_of(name, categories) for name in names]
     plain = [j for j in kept.tolist() if columns[j] is None]
     levels: dict[str, list[int]] = {column: [] for column in categories}
     for j in kept.tolist():
@@ -114,11 +115,6 @@ def _columns_with_levels(
     types = {name: object if name in levels else float for name in example}
     frame = pd.DataFrame({name: pd.Series(value, dtype=types[name]) for name, value in example.items()})
     return ColumnTransformer(steps, verbose_feature_names_out=False).fit(frame), np.array(order, np.intp)
-
-
-def _column_of(name: str, categories: Sequence[str]) -> str | None:
-    """The category of which a feature is a level; the longest that fits."""
-    return max((column for column in categories if name.startswith(f"{column}=")), key=len, default=None)
 
 
 def _regression(coef: Floats, intercept: Any) -> "LinearRegression":

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.base import RegressorMixin
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import ArrayLike, Floats, Integers
-from thresher._utils.checks import SMALLEST, check_features, check_positive_integer, check_summary, refuse_masked
+from thresher._utils.checks import SMALLEST, check_features, check_positive_integer, check_summary
+from thresher._utils.feature_names import name_of
 from thresher._utils.locks import locked
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import FEWEST_TO_WARN, StreamingRows
 from thresher.estimators._candidates import Candidates
-from thresher.estimators._exporting import LinearExport
+from thresher.estimators._sparse_linear import SparseLinear
 from thresher.estimators._tables import TableRows
 from thresher.io.schema import Anything, Count, Flag, Is, Labels, Maybe, Tuple, part
 from thresher.online.error_history import ErrorHistory
@@ -36,63 +34,6 @@ if TYPE_CHECKING:  # what few models are asked for is imported when they are
     from thresher.inference.diagnostics import Diagnosis
     from thresher.inference.intervals import Intervals
     from thresher.inference.model_summary import ModelSummary
-
-
-class SparseLinear(LinearExport, SelectorMixin, RegressorMixin):  # type: ignore[misc]
-    """A linear model with coefficients `coef_`, many of them zero, and an `intercept_`."""
-
-    # Instances set these, or compute them when they are read.
-    coef_: Floats
-    intercept_: float
-
-    @property
-    def support_(self) -> Integers:
-        """Sorted indices of the nonzero coefficients."""
-        check_is_fitted(self, "coef_")
-        return np.flatnonzero(self.coef_)
-
-    def predict(self, X: Any) -> Floats:
-        """Predicted responses.
-
-        Parameters
-        ----------
-        X : array-like, dataframe or sparse matrix of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        check_is_fitted(self, "coef_")
-        refuse_masked(X=X)
-        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return self._predict(rows, *self._coefficients())
-
-    @locked
-    def _coefficients(self) -> tuple[Floats, float]:
-        """Coefficients and intercept, of the same moment."""
-        return self.coef_, self.intercept_
-
-    @staticmethod
-    def _predict(rows: Any, coef: Floats, intercept: float) -> Floats:
-        """Predicted responses of rows that were checked."""
-        if issparse(rows):
-            result: Floats = rows @ coef + intercept
-            return result
-        support = np.flatnonzero(coef)
-        # Few columns, laid out the same way however the rows are, so that sums are taken in the same order.
-        result = np.take(rows, support, axis=1) @ coef[support] + intercept
-        return result
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "coef_")
-        mask = np.zeros(len(self.coef_), np.bool_)
-        mask[self.support_] = True
-        return mask
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class SummaryLinear(SparseLinear, TableRows):
@@ -262,6 +203,8 @@ class SummaryLinear(SparseLinear, TableRows):
     def summary(self, level: float = 0.95) -> "ModelSummary":
         """The fitted model as a table: coefficients with their errors and intervals, and a diagnosis.
 
+        While coefficients follow recent rows, because the stream has changed, they have no intervals.
+
         Parameters
         ----------
         level : float, default=0.95
@@ -281,9 +224,25 @@ class SummaryLinear(SparseLinear, TableRows):
         ['(intercept)', 'x1', 'x2', 'x0']
         """
         from thresher.inference.intervals import check_level
-        from thresher.inference.model_summary import ModelSummary, terms_of
+        from thresher.inference.model_summary import ModelSummary
 
         check_is_fitted(self, "summary_")
+        check_level(level)
+        return ModelSummary(
+            title=type(self).__name__,
+            n_samples=self.n_samples_seen_,
+            n_features=self.n_features_in_,
+            prequential_r2=self._scored.r2,
+            prequential_n_samples=self._scored.n_samples,
+            level=level,
+            findings=self.diagnose().findings,
+            **self._explained(level),
+        )
+
+    def _explained(self, level: float) -> dict[str, Any]:
+        """Fields of the summary that are about the coefficients in use."""
+        from thresher.inference.model_summary import terms_of
+
         coef, summary, centred = self._sparse_coef, self.summary_, self._family.centred
         intervals = noise = sampled = None
         try:
@@ -294,28 +253,21 @@ class SummaryLinear(SparseLinear, TableRows):
             else:
                 intervals = self.confidence_intervals(level)
         except ValueError:  # too few rows to tell, which the table says
-            check_level(level)
-        names = self._names_of(np.arange(self.n_features_in_)) or [f"x{j}" for j in range(self.n_features_in_)]
+            pass
         total, selection = summary.response_variance(centred), getattr(self, "selection_", None)
         chosen_by = self._chosen_by
         left = 2.0 * summary.loss(coef, None if centred else 0.0)
-        return ModelSummary(
-            title=type(self).__name__,
-            n_samples=self.n_samples_seen_,
-            n_features=self.n_features_in_,
-            selection=chosen_by,
-            criterion=selection.value if selection is not None and selection.method == chosen_by else None,
-            r2=1.0 - left / total if total > 0.0 else None,
-            prequential_r2=self._scored.r2,
-            prequential_n_samples=self._scored.n_samples,
-            n_kept=int(np.count_nonzero(coef)),
-            noise=noise,
-            level=level,
-            intervals="none" if intervals is None else intervals.method,
-            terms=terms_of(summary, coef, self._sparse_intercept, centred, intervals, names, sampled),
-            findings=self.diagnose().findings,
-            n_effective=summary.weight if summary.forgets else None,
-        )
+        terms = terms_of(summary, coef, self._sparse_intercept, centred, intervals, self._all_names(), sampled)
+        return {
+            "selection": chosen_by,
+            "criterion": selection.value if selection is not None and selection.method == chosen_by else None,
+            "r2": 1.0 - left / total if total > 0.0 else None,
+            "n_kept": int(np.count_nonzero(coef)),
+            "noise": noise,
+            "intervals": "none" if intervals is None else intervals.method,
+            "terms": terms,
+            "n_effective": summary.weight if summary.forgets else None,
+        }
 
     @locked
     def _sample(self) -> Posterior:
@@ -516,6 +468,11 @@ class SummaryLinear(SparseLinear, TableRows):
         if missing:
             raise ValueError(f"Unknown feature {missing[0]!r}; use column numbers, or names that X had.")
         return np.array([known[str(name)] for name in given], np.intp)
+
+    def _all_names(self) -> list[str]:
+        """The names of all features; x0, x1, ... if they have none."""
+        names = getattr(self, "feature_names_in_", None)
+        return [name_of(j, names) for j in range(self.n_features_in_)]
 
     def _names_of(self, index: Integers) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)

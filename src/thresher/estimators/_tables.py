@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from itertools import chain
 from typing import Any, Self
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from thresher._utils.arrays import Floats
 from thresher._utils.arrow import Table, is_table
-from thresher._utils.locks import LOCK, lock_of, locked
+from thresher._utils.locks import lock_of, locked
 from thresher._utils.threads import blas_threads_for
 from thresher._utils.warnings import warn_caller
 from thresher.estimators._base import StreamingRows
@@ -63,20 +62,8 @@ class TableRows(StreamingRows):
     @locked
     def _learn_table(self, X: Any, y: Names, sample_weight: Any, features: Sequence[str] | None, times: Any) -> Self:
         table = self._table(X, y, sample_weight, features, times)
-        first, others = self._blocks(table)
-        second = next(others, None)
-        if second is None:  # one block is learned as a whole or not at all
-            self._learn_block(first, table)
-            return self
-        before = deepcopy(self)
-        try:
-            with blas_threads_for(len(table.names)):
-                for rows in chain((first, second), others):
-                    self._learn_block(rows, table)
-        except Exception:
-            self.__dict__ = vars(before) | {LOCK: lock_of(self)}  # at once, and others may be waiting for the lock
-            raise
-        return self
+        with blas_threads_for(len(table.names)):
+            return self._learn_blocks(self._blocks(table), lambda rows: self._learn_block(rows, table))
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, features: Sequence[str] | None = None, times: Any = None
@@ -92,13 +79,13 @@ class TableRows(StreamingRows):
             self._check_parameters()
             names = column_name(sample_weight, "sample_weight"), column_name(times, "times")
             table = Table(X, y, names[0], features, self._storage(), features is not None, names[1])
-            first, others = self._blocks(table)
-            first = self._with_responses(first, reset=True)
+            blocks = self._blocks(table)
+            first = self._with_responses(next(blocks), reset=True)
             self._name_features(table)
             self._start(self._new_summary(first))
             chooser, summary = self._chooser, self._new_summary(first)
             with blas_threads_for(len(table.names)):
-                for rows in chain((first,), (self._with_responses(rows, reset=False) for rows in others)):
+                for rows in chain((first,), (self._with_responses(rows, reset=False) for rows in blocks)):
                     summary.absorb_checked(rows.X, rows.y, rows.weights, summary.check_times(rows.times, len(rows)))
                     if chooser is not None and chooser.needs_rows:
                         chooser.absorb(summary, rows)
@@ -149,10 +136,8 @@ class TableRows(StreamingRows):
         return table
 
     @staticmethod
-    def _blocks(table: Table) -> tuple[Rows, Iterator[Rows]]:
-        """The first block, and the others."""
-        blocks = (Rows(block.X, block.y, block.weights, block.times) for block in table if block.y is not None)
-        return next(blocks), blocks
+    def _blocks(table: Table) -> Iterator[Rows]:
+        return (Rows(block.X, block.y, block.weights, block.times) for block in table if block.y is not None)
 
     def _learn_block(self, rows: Rows, table: Table) -> None:
         first = not hasattr(self, "summary_")

@@ -18,9 +18,9 @@ from thresher._utils.locks import locked
 from thresher.estimators._base import FEWEST_TO_WARN
 from thresher.estimators._candidates import Candidates
 from thresher.estimators._exporting import LinearExport
-from thresher.estimators._forgetting import Forgetting
 from thresher.estimators._ranked import Ranked
 from thresher.estimators._tables import TableRows
+from thresher.estimators._with_memory import WithMemory
 from thresher.io.schema import Count, Either, Flag, Is, Labels, Maybe, Nothing, Of, Schema, described
 from thresher.online.samples import Rows, Samples
 from thresher.selection.criteria import Chooser, Criterion, Method, Selection
@@ -59,7 +59,7 @@ class _Estimate(NamedTuple):
 
 class ReducedRankRegressor(
     LinearExport,
-    Forgetting,
+    WithMemory,
     MultiOutputMixin,  # type: ignore[misc]
     RegressorMixin,  # type: ignore[misc]
     Ranked,
@@ -176,7 +176,7 @@ class ReducedRankRegressor(
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Ranked._parameter_constraints,
         "fit_intercept": ["boolean"],
-        **Forgetting._forgetting_constraints,
+        **WithMemory._parameter_constraints,
     }
     _summary_type = MultiResponse
     summary_: MultiResponse

@@ -15,7 +15,7 @@ from thresher._utils.checks import check_summary
 from thresher._utils.interrupts import InterruptsDeferred
 from thresher._utils.locks import lock_of, locked
 from thresher.estimators._drifting import Drifting
-from thresher.estimators._forgetting import Forgetting
+from thresher.estimators._with_memory import WithMemory
 from thresher.io.schema import Array, Count, Either, Flag, Is, List, Maybe, Nothing, Of, Schema, described
 from thresher.online.prequential import Prequential
 from thresher.online.samples import Rows, Samples
@@ -81,7 +81,7 @@ def next_selection(summary: Gram) -> int:
     return min(fold, n + 1 + known // (AT_FIRST if n < summary.block_size else AT_LATEST))
 
 
-class SparseRegressor(Forgetting, Drifting):
+class SparseRegressor(WithMemory, Drifting):
     r"""Linear regression with few nonzero coefficients, from rows that stream in.
 
     It solves
@@ -153,8 +153,8 @@ class SparseRegressor(Forgetting, Drifting):
         Whether recent rows predict better than all rows, so that `coef_` follows them.
     effective_rows_ : float
         How many rows `coef_` effectively rests on; all, unless drift was detected.
-    drift_history_ : list of DriftRecord
-        Both, and the coefficients, at up to 256 moments.
+    drift_history_ : DriftHistory
+        Both, and the coefficients, at up to 256 moments. A list that prints as a table, with ``to_frame()``.
     inclusion_probabilities_ : ndarray of shape (n_features,)
         Probability that each feature matters, with ``selection="posterior"``, by the posterior from which the support
         comes. While rows stream in, that may not know the last third of them.
@@ -239,7 +239,7 @@ class SparseRegressor(Forgetting, Drifting):
         "dtype": [StrOptions({"float64", "float32"}), Options(type, {np.float64, np.float32})],
         "estimate": [StrOptions({"sparse", "posterior_mean"})],
         "random_state": [Interval(Integral, 0, None, closed="left")],
-        **Forgetting._forgetting_constraints,
+        **WithMemory._parameter_constraints,
         **Drifting._parameter_constraints,
     }
     _schema = Schema(

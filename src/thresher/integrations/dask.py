@@ -1,7 +1,7 @@
 """Summaries and models from Dask collections. Needs ``pip install 'thresher[dask]'``."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ except ImportError as error:
 
 from thresher._utils.arrow import import_pyarrow
 from thresher._utils.checks import check_positive_integer, check_rows
+from thresher._utils.feature_names import column_of
 from thresher._utils.threads import one_blas_thread
 from thresher._version import __version__
 from thresher.estimators._linear import SummaryLinear
@@ -48,9 +49,9 @@ def summarize(
 ) -> Any:
     """The summary of all rows of a Dask data frame or array.
 
-    Every partition is summarised where it is, and the summaries are merged in a tree of tasks: a worker holds at most
-    `fan_in` of them at a time, the client one. They travel as bytes. The order of merging is fixed, so the same
-    partitions give the same bits, whatever is computed again after a worker was lost.
+    Every partition is summarised where it is, and the summaries are merged in a tree of tasks. A merging task needs
+    memory for `fan_in` + 4 of them, and the client receives one. They travel as bytes. The order of merging is fixed,
+    so the same partitions give the same bits, whatever is computed again after a worker was lost.
 
     Parameters
     ----------
@@ -73,6 +74,15 @@ def summarize(
     Returns
     -------
     Gram, list of Gram, or MultiResponse
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from thresher.integrations.dask import summarize
+    >>> frame = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "b": [1.0, 0.0, 0.0, 1.0], "y": [0.0, 2.0, 4.0, 6.0]})
+    >>> summarize(dd.from_pandas(frame, npartitions=2), "y")
+    Gram(n_features=2, dtype=float64, n_samples=4)
     """
     if _is_frame(X):
         parts = _of_frame(X, y, sample_weight, features, dtype, n_folds)
@@ -112,6 +122,16 @@ def summarize_entries(
     Returns
     -------
     Entries
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from thresher.integrations.dask import summarize_entries
+    >>> frame = pd.DataFrame({"user": [0, 0, 1, 2], "item": [0, 1, 1, 0], "stars": [1.0, 2.0, 4.0, 3.0]})
+    >>> entries = summarize_entries(dd.from_pandas(frame, npartitions=2), "user", "item", "stars")
+    >>> entries.shape, entries.n_samples
+    ((3, 2), 4)
     """
     if not _is_frame(df):
         raise TypeError(f"df is a {type(df).__name__}; pass a Dask data frame.")
@@ -126,7 +146,21 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, features: 
     As ``estimator.fit`` on all rows, to rounding. Parameters are those of ``summarize``. Returns the estimator.
 
     Rows of a cluster have no order: an estimator with `half_life` or `window` is refused, and drift is not looked for.
-    Weights that fall with age do what a half-life does.
+    Weights that fall with age do what a half-life does. `OnlineHardThresholding` needs `sparsity` as a number, and
+    ``ReducedRankRegressor(selection="cv")`` needs `rank` as a number.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from thresher import SparseRegressor
+    >>> from thresher.integrations.dask import fit
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame(rng.standard_normal((500, 4)), columns=list("abcd"))
+    >>> frame["y"] = 2.0 * frame["b"] + rng.standard_normal(500)
+    >>> fit(SparseRegressor(), dd.from_pandas(frame, npartitions=3), "y").get_feature_names_out()
+    array(['b'], dtype=object)
     """
     if not isinstance(estimator, SummaryLinear | ReducedRankRegressor):
         raise TypeError(
@@ -212,7 +246,7 @@ def _of_frame(X: Any, y: Any, weight: Any, features: Sequence[str] | None, dtype
     plan = plan_for(names, y, weight, dtype, n_folds)
     columns = list(X.columns)
     known = set(columns)
-    needed = {_column_of(name, known) for name in plan.columns}
+    needed = {name if name in known else column_of(name, known) for name in plan.columns}
     return _summaries_of(plan, X[[name for name in columns if name in needed]])
 
 
@@ -240,16 +274,9 @@ def _features(X: Any, others: Sequence[str], features: Sequence[str] | None) -> 
     for name in (*others, *names):
         if name in types and not _is_number(types[name]):
             raise ValueError(f"Column {name!r} has values of type {types[name]}, and numbers are needed there.")
-        if name not in types and _column_of(name, types) not in types:
+        if name not in types and column_of(name, types) is None:
             raise ValueError(f"The data frame has no column {name!r}; it has {', '.join(map(repr, [*types][:8]))}.")
     return names
-
-
-def _column_of(feature: str, columns: Collection[str]) -> str:
-    """The column behind a feature that may be a level, such as "colour=red"; the feature itself if there is none."""
-    if feature in columns:
-        return feature
-    return max((name for name in columns if feature.startswith(f"{name}=")), key=len, default=feature)
 
 
 def _is_number(kind: Any) -> bool:

@@ -81,12 +81,49 @@ def log_model(model: Estimator, name: str, **options: Any) -> ModelInfo:
     -------
     ModelInfo
         Its ``model_uri`` goes to `load_model` and to ``mlflow.pyfunc.load_model``.
+
+    Examples
+    --------
+    >>> import os
+    >>> import tempfile
+    >>> import mlflow
+    >>> import numpy as np
+    >>> from thresher import SparseRegressor
+    >>> from thresher.integrations.mlflow import load_model, log_model
+    >>> model = SparseRegressor(1).fit(np.eye(3), np.array([0.0, 2.0, 1.0]))
+    >>> os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # runs in a directory here, instead of on a server
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     mlflow.set_tracking_uri(f"file://{directory}/runs")
+    ...     with mlflow.start_run():
+    ...         logged = log_model(model, "price")
+    ...     again = load_model(logged.model_uri)
+    >>> bool((again.coef_ == model.coef_).all())
+    True
     """
     return Model.log(artifact_path=None, name=name, flavor=sys.modules[__name__], model=model, **options)
 
 
 def load_model(model_uri: str) -> Any:
-    """The estimator that was saved or logged; learning may go on from there."""
+    """The estimator that was saved or logged; learning may go on from there.
+
+    Parameters
+    ----------
+    model_uri : str
+        A directory, or the ``model_uri`` of what was logged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from thresher import SparseRegressor
+    >>> from thresher.integrations.mlflow import load_model, save_model
+    >>> X, y = np.eye(3), np.array([0.0, 2.0, 1.0])
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     save_model(SparseRegressor(1).fit(X, y), f"{directory}/m")
+    ...     again = load_model(f"{directory}/m")
+    >>> again.partial_fit(X, y).n_samples_seen_
+    6
+    """
     directory = Path(_download_artifact_from_uri(model_uri))
     flavours = Model.load(str(directory)).flavors
     if FLAVOR_NAME not in flavours:

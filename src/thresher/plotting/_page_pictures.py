@@ -39,7 +39,7 @@ def figure(model: Any, display: Any, alt: str, **how: Any) -> str:
     with matplotlib.rc_context(SETTINGS):
         drawn = Figure((WIDTH, 4.2), layout="constrained", facecolor="none")
         axes = drawn.subplots(subplot_kw={"facecolor": "none"})
-        height = getattr(display.from_estimator(model, ax=axes, **how), "wanted_height_", 4.2)
+        height = display.from_estimator(model, ax=axes, **how).wanted_height_
         drawn.set_size_inches(WIDTH, height)
         file = io.BytesIO()
         drawn.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, facecolor="none")
@@ -50,7 +50,7 @@ def figure(model: Any, display: Any, alt: str, **how: Any) -> str:
 def _dark_style() -> str:
     """Other colours where the page is dark, but not on paper."""
     pairs = dict(zip(LIGHT.lines, DARK.lines, strict=True))
-    pairs |= {light: dark for light, dark in zip(LIGHT[:-1], DARK[:-1], strict=True) if isinstance(light, str)}
+    pairs |= dict(zip(LIGHT[:-1], DARK[:-1], strict=True))
     pairs |= {"#000000": DARK.ink}
     rules = "".join(
         f'[style*="{what}: {light}"]{{{what}:{dark} !important}}'

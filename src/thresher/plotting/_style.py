@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 from thresher._utils.arrays import Floats
+from thresher._utils.feature_names import name_of
 from thresher._utils.printable import printable
 
 # Inches of a picture; letters of a caption per inch of the axes; letters of a name beside the axes.
@@ -58,7 +59,7 @@ def pyplot() -> Any:
 def feature_names(estimator: Any, features: NDArray[np.intp]) -> list[str]:
     """Names that are safe to draw; x0, x1, ... if the model has none."""
     names = getattr(estimator, "feature_names_in_", None)
-    return [f"x{j}" if names is None else printable(str(names[j])) for j in features]
+    return [printable(name_of(j, names)) for j in features]
 
 
 def shortened(name: str) -> str:

@@ -1,14 +1,13 @@
 """A short memory of how a stream went: what was chosen when."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from thresher._utils.arrays import Floats, Integers
-from thresher._utils.printable import printable
-from thresher._utils.text_table import data_frame, text_table
+from thresher._utils.records import Records
 from thresher.io.schema import Array, Count, Is, Schema
 from thresher.summaries.gram import Gram
 
@@ -55,7 +54,7 @@ class Record:
         return f"Record(n_samples={self.n_samples}, size={self.size}, support={self.support.tolist()})"
 
 
-class History(list[Record]):
+class History(Records[Record]):
     """Records of a stream, the oldest first. A list that prints as a table.
 
     Parameters
@@ -80,39 +79,7 @@ class History(list[Record]):
        9     2  x17
     """
 
-    def __init__(self, records: Iterable[Record] = (), names: Sequence[str] | None = None) -> None:
-        super().__init__(records)
-        self.names = names
-
-    def __repr__(self) -> str:
-        lines, before = [], np.zeros(0, np.intp)
-        for record in self:
-            came, left = np.setdiff1d(record.support, before), np.setdiff1d(before, record.support)
-            lines.append([str(record.n_samples), str(record.size), self._listed(came), self._listed(left)])
-            before = record.support
-        heads = ["rows", "size", "came", "left"]
-        if not any(came or left for *_, came, left in lines):  # no supports are kept of matrices
-            return text_table(heads[:2], [line[:2] for line in lines], ())
-        return text_table(heads, lines, (2, 3))
-
-    def _listed(self, features: Integers) -> str:
-        shown = " ".join(printable(self._name(j)) for j in features[:6])
-        return shown if len(features) <= 6 else f"{shown} and {len(features) - 6} more"
-
-    def _name(self, j: int) -> str:
-        return f"x{j}" if self.names is None else str(self.names[j])
-
-    def to_frame(self) -> Any:
-        """A pandas data frame, indexed by rows: the size, and a column of coefficients for every feature ever kept."""
-        used = np.unique(np.concatenate([np.zeros(0, np.intp), *(record.support for record in self)]))
-        coef = np.zeros((len(self), len(used)))
-        for line, record in zip(coef, self, strict=True):
-            line[np.searchsorted(used, record.support)] = record.values
-        columns: dict[str, Any] = {
-            "n_samples": [record.n_samples for record in self],
-            "size": [record.size for record in self],
-        }
-        return data_frame(columns | {self._name(j): coef[:, k] for k, j in enumerate(used)}, "n_samples")
+    _columns = (("size", "size", ""),)
 
 
 def follows(history: Sequence[Record], n_samples: int, n_features: int | None) -> bool:
@@ -136,10 +103,9 @@ def note(history: list[Record], summary: Any, size: int, support: Integers, valu
                 history[i] = replace(record, part=None)
         if record.n_samples < n * OLDEST_PART / 2:  # older ones have lost theirs, for choices are no further apart
             break
-    forgets = getattr(summary, "forgets", False)
-    if len(support) and hasattr(summary, "select") and n >= PARTS_APART * newest and not forgets:
+    if len(support) and hasattr(summary, "select") and n >= PARTS_APART * newest and not summary.forgets:
         part = summary.select(support)
-    if forgets and len(history) >= MOST_RECORDS:
+    if summary.forgets and len(history) >= MOST_RECORDS:
         del history[: MOST_RECORDS // 2 : 2]
     history.append(Record(n, size, support, values, part))
 

@@ -74,7 +74,7 @@ class Forgetting:
             if times is not None:
                 raise ValueError("times go with half_life or window, and there is neither: all rows count equally.")
             return None
-        seconds = next_times(times, n_rows, clock.timed, clock.now if clock.timed and self._state.n_samples else None)
+        seconds = next_times(times, n_rows, clock.timed, self.last_time)
         if self._window is not None:
             if seconds is None and self._window.length % 1.0:
                 raise ValueError(f"window={self.window} is no whole number of rows; with seconds, give times=.")

@@ -50,8 +50,8 @@ def summaries(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
 def merge_groups(batches: Iterable[Any], group: int) -> Iterator[Any]:
     """Merge summaries of partitions k group, ..., (k + 1) group - 1 in this order, for every k; 0 merges all.
 
-    The chunks must be sorted. At any moment there is room for four summaries: the merged one, the bytes of the next,
-    what they stand for, and a product of the sum.
+    The chunks must be sorted. Memory is that of four summaries and some chunks, so of about five in all: the merged
+    summary, the one that was merged last, the bytes of the next, and what they stand for.
     """
     first, total = -1, None
     for partition, summary in summaries(batches):

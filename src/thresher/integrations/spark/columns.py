@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, BooleanType, NumericType, StringType
 
+from thresher._utils.feature_names import column_of
 from thresher.integrations._partials import Plan
 
 NUMBERS = (NumericType, BooleanType)
@@ -63,13 +64,9 @@ class Columns:
 
     def level_of(self, feature: str) -> tuple[str, str | None]:
         """The column behind a feature, and the level if it is one, such as "colour=red"."""
-        if feature in self._counts:
+        if feature in self._counts or (column := column_of(feature, self._counts)) is None:
             self.require(feature)
             return feature, None
-        columns = [name for name in self._counts if feature.startswith(f"{name}=")]
-        if not columns:
-            self.require(feature)
-        column = max(columns, key=len)
         return column, feature[len(column) + 1 :]
 
     def as_array(self, name: str) -> Any:

@@ -30,9 +30,9 @@ def summarize(
 ) -> Any:
     """The summary of all rows of a Spark data frame.
 
-    Every partition is summarised where it is (``mapInArrow``), and the summaries are merged in a tree of tasks, so that
-    an executor holds at most three of them and the driver one. Works with Spark Connect. The order of merging is fixed
-    by the numbers of the partitions: the same partitions give the same bits, whatever is retried.
+    Every partition is summarised where it is (``mapInArrow``), and the summaries are merged in a tree of tasks. A
+    merging task needs memory for about five of them, and the driver receives one. Works with Spark Connect. The order
+    of merging is fixed by the numbers of the partitions: the same partitions give the same bits, whatever is retried.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
+from thresher._utils.arrow import is_numeric, seconds_of_timestamps
 from thresher._utils.checks import LARGEST
 from thresher.io.schema import Dict, Flag, Number, Schema, Text, Tuple
 from thresher.io.sources.source import Source
@@ -131,7 +132,8 @@ class Columns:
                 raise SourceError(f"{source.name}: column {name!r} has texts, and numbers are needed there.")
             if kind == "truth":
                 truths.append(name)
-        dates = time is not None and not _has_numbers(sample, time)
+        # If they are not numbers of seconds, they are dates and times, or cannot be times.
+        dates = time is not None and not is_numeric(sample.schema.field(time).type, booleans=False)
         plain = cls(target, weight, tuple(dict.fromkeys(chosen)), levels, tuple(truths), time=time, dates=dates)
         twice = [name for name, count in Counter(plain.names).items() if count > 1]
         if twice:
@@ -214,26 +216,18 @@ class Columns:
         return Rows(X, y, weights, n_unknown, times)
 
 
-def _has_numbers(sample: Any, name: str) -> bool:
-    """Whether a column has numbers; otherwise they are dates and times, or cannot be times."""
-    kind = sample.schema.field(name).type
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
 def _seconds(column: Any, name: str, file: TableFile, first_row: int) -> Floats:
     """Dates and times, or texts that are such, as seconds; NaN where there is none."""
     column = _decoded(column)
     if _is_text(column.type):
         column = _timestamps(column.cast(pa.string()), name, file, first_row)
     try:
-        ticks = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        return seconds_of_timestamps(column)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise file.error(
             f"column {name!r} has values of the type {column.type}, and times are seconds, dates or timestamps.",
             first_row,
         ) from None
-    numbers: Floats = np.asarray(ticks.cast(NUMBER, safe=False).to_numpy(zero_copy_only=False)) / 1e6
-    return numbers
 
 
 def _timestamps(texts: Any, name: str, file: TableFile, first_row: int) -> Any:
@@ -353,7 +347,7 @@ def _kind(sample: Any, name: str, source: Source) -> str:
         kind = kind.value_type
     if pa.types.is_boolean(kind):
         return "truth"
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
+    if is_numeric(kind) or pa.types.is_null(kind):
         return "number"
     if _is_text(kind):
         return _kind_of_texts(sample.column(name), name, source)

@@ -11,10 +11,10 @@ from thresher.selection.criteria import Method
 from thresher.selection.cross_validation import CrossValidation
 
 
-class Forgetting:
+class WithMemory:
     """An estimator with a `half_life` or a `window`, of which its summary takes care."""
 
-    _forgetting_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "half_life": [Interval(Real, 0, None, closed="neither"), timedelta, None],
         "window": [Interval(Real, 0, None, closed="neither"), timedelta, None],
         "exact_window": ["boolean"],
