@@ -19,6 +19,8 @@ STYLES = {
     "OHT K=20": ("#762a83", "-"),
     "OS_LASSO K=1": ("#b8860b", "-"),
     "OS_LASSO K=20": ("#8c510a", "-"),
+    "l1 subgradient K=5": ("#b8860b", "-"),
+    "l1 proximal K=5": ("#8c510a", "-"),
     "default": (INK, "--"),
     "oracle": (MUTED, ":"),
 }
