@@ -1,6 +1,7 @@
 """Follows a stream that may change, beside the estimate from all rows."""
 
 from dataclasses import dataclass, replace
+from math import isfinite
 
 import numpy as np
 
@@ -186,7 +187,10 @@ class Follower:
     def coefficients(self, summary: Gram) -> tuple[Floats, float]:
         """Coefficients and intercept of the mixture, from all rows so far: also from those that fill no block yet."""
         rows = self.levels.rows(summary, self.n_done, summary.state.n_buffered)
-        return self.levels.with_rows(rows).coefficients(self.mixing.weights, summary.n_features)
+        values, intercept = self.levels.with_rows(rows).coefficients(self.mixing.weights)
+        coef = np.zeros(summary.n_features)
+        coef[self.levels.features] = values
+        return coef, intercept
 
     def absorb(self, summary: Gram, until_end: bool = False) -> None:
         """Count the rows of the buffer in full blocks; all of them at its end, or if told so."""
@@ -249,7 +253,8 @@ class Follower:
 
     def is_finite(self) -> bool:
         """Whether all went well: values may be as large as summaries take them."""
-        return self.levels.is_finite() and self.mixing.is_finite()
+        levels, mixing = self.levels, self.mixing
+        return isfinite(levels.moments.sum() + levels.coef.sum() + mixing.weights.sum() + mixing.losses.sum())
 
     def widened(self, summary: Gram) -> "Follower":
         """The same for a summary with more columns, which were zero so far."""
@@ -298,11 +303,10 @@ class Follower:
         self.mixing.restart(self.levels.coef, self.horizon)
 
     def _note(self, summary: Gram) -> None:
-        n, d = summary.n_samples, summary.n_features
-        weights = self.mixing.weights if self.detected else _ALL_ROWS
-        coef, _ = self.levels.coefficients(weights, d)
-        support = np.flatnonzero(coef)
-        self.records.append(DriftRecord(n, self.detected, self.effective_rows, support, coef[support]))
+        values, _ = self.levels.coefficients(self.mixing.weights if self.detected else _ALL_ROWS)
+        kept, features = np.flatnonzero(values), self.levels.features
+        record = DriftRecord(summary.n_samples, self.detected, self.effective_rows, features[kept], values[kept])
+        self.records.append(record)
         if len(self.records) > MOST_RECORDS:
             self.records, self.spacing = self.records[1::2], 2 * self.spacing
 

@@ -131,18 +131,12 @@ class Levels:
         if ridge is not None:
             self.ridge[places] = ridge / self.scale[places] ** 2
 
-    def is_finite(self) -> bool:
-        """Whether moments and coefficients are."""
-        return bool(np.isfinite(self.moments.sum()) and np.isfinite(self.coef.sum()))
-
-    def coefficients(self, weights: Floats, n_features: int) -> tuple[Floats, float]:
-        """A mixture of the levels as coefficients of all features, and an intercept, in units of the data."""
+    def coefficients(self, weights: Floats) -> tuple[Floats, float]:
+        """A mixture of the levels as coefficients of the features, and an intercept, in units of the data."""
         mixed = weights @ self.coef
         values = mixed[1:] * (self.scale_y / self.scale)
-        coef = np.zeros(n_features)
-        coef[self.features] = values
         intercept = self.origin_y + self.scale_y * float(mixed[0]) - float(self.origin @ values)
-        return coef, intercept if self.centred else 0.0
+        return values, intercept if self.centred else 0.0
 
     def is_significant(self, weights: Floats, threshold: float) -> NDArray[np.bool_]:
         """Whether the square of each coefficient of the mixture is so many times its variance, or more.

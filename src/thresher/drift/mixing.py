@@ -76,10 +76,6 @@ class Mixing:
         self.past[self.at] = coef
         self.at = (self.at + 1) % len(self.past)
 
-    def is_finite(self) -> bool:
-        """Whether weights and errors are."""
-        return bool(np.isfinite(self.weights.sum() + self.losses.sum() + self.advantage + self.squares))
-
     def effective_rows(self, n_rows: Floats) -> float:
         """How many rows the mixture rests on, where its levels rest on so many: the harmonic mean."""
         return 1.0 / float((self.weights / np.maximum(n_rows, 1.0)).sum())

@@ -134,8 +134,8 @@ class SparseRegressor(WithMemory, Drifting):
     drift : {"auto", "full", None}, default="auto"
         What to do if the stream changes. ``"auto"``: once recent rows predict better than all rows, `coef_`,
         `intercept_` and ``predict`` follow recent rows (see Notes). ``"full"``: also choose features from recent rows,
-        for streams in which other features begin to matter; it keeps 1024 rows, 8 (d + 3) bytes for each. None: all
-        rows count equally. With `half_life` or `window`, ``"auto"`` has no effect and ``"full"`` is an error.
+        for streams in which other features begin to matter; it keeps 1024 rows instead of 128, 8 (d + 3) bytes each.
+        None: all rows count equally. With `half_life` or `window`, ``"auto"`` has no effect and ``"full"`` is an error.
     horizon : int, default=50
         How many rows ahead predictions are for. Recent rows must predict better at that distance.
 
@@ -192,16 +192,17 @@ class SparseRegressor(WithMemory, Drifting):
     of 60, 250, 1000 and 4000 rows. Each fit is shrunk towards that of the next longer half-life by marginal likelihood.
     A mixture weighs them by how well each predicted `horizon` rows ahead. It replaces the estimate of all rows when it
     has predicted better by five standard errors, and until it has stopped being better. Features that correlate with
-    the recent prediction errors are followed as well, unless `sparsity` or `groups` are given.
-    This is updated every 32 rows. It takes O(s^2 + d) memory, and O(s^3) time per 32 rows. ``fit`` and ``fit_summary``
-    count all rows equally; rows that come later may be followed. ``summary`` shows the coefficients in use. Intervals
-    and ``posterior`` are about all rows.
+    the recent prediction errors are followed as well, unless `sparsity` or `groups` are given. The last 128 rows are
+    kept, so that the fits know a new feature from them.
+    Weights are updated every 32 rows; coefficients that are read include every row. It takes O(s^2) memory besides the
+    rows kept, 8 (d + 3) bytes each, and O(s^2 + d) time per row. ``fit`` and ``fit_summary`` count all rows equally;
+    rows that come later may be followed. ``summary`` shows the coefficients in use. Intervals and ``posterior`` are
+    about all rows.
 
     With ``drift="full"``, the last 1024 rows are kept. Where errors have doubled, it asks whether other coefficients
     explain the last 16 to 192 rows. If so, the fits above go on from these rows alone, and take over at once. Once
     drift was detected, other features are found every 32 rows by forward selection from the rows kept, weighted with a
-    half-life of 100 rows. The fits know a new feature from these rows. While drift is detected this takes O(1024 d)
-    time per 32 rows; before, O(d) per row.
+    half-life of 100 rows. While drift is detected this takes O(1024 d) time per 32 rows; before, O(d) per row.
 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. Results do not depend on the
     scales of the columns, to rounding.
