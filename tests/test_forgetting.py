@@ -276,7 +276,7 @@ def test_a_window_of_rows_is_the_summary_of_the_last_ones(seed, n, length, cuts,
     counted = Gram(4, window=length, exact_window=exact).absorb(X, y)
     m = int(counted.weight)
     assert m == counted.weight
-    assert min(n, length) <= m <= (min(n, length) if exact else 1.1 * length + 1)
+    assert min(n, length) <= m <= (min(n, length) if exact else length + length // 10)
     check(gram, X[-m:], y[-m:], np.ones(m), None if w is None else w[-m:])
     assert gram.n_samples == n
     whole = Gram(4, window=length, exact_window=exact).absorb(X, y, w)
@@ -284,6 +284,23 @@ def test_a_window_of_rows_is_the_summary_of_the_last_ones(seed, n, length, cuts,
     check(gram.plain(), X[-m:], y[-m:], np.ones(m), None if w is None else w[-m:])
     if w is None:
         np.testing.assert_allclose(gram.select([0, 3]).comoment(), gram.comoment()[::3, ::3], rtol=1e-12, atol=1e-7)
+
+
+@pytest.mark.parametrize("length", [*range(1, 46), 99, 100, 101, 109, 128, 1002])
+def test_windows_of_every_length_hold_their_rows_and_a_tenth_more(length):
+    """After each row: at least w rows, at most w + w // 10, and they are the last ones."""
+    n = 3 * length + 30
+    x = np.random.default_rng(length).standard_normal((n, 1))
+    gram, sizes = Gram(1, window=length), []
+    for i in range(n):
+        gram.absorb(x[i : i + 1], 2.0 * x[i])
+        m = round(gram.weight)
+        sizes.append(m)
+        np.testing.assert_allclose(gram.mean_x, x[i + 1 - m : i + 1].mean(axis=0), atol=1e-12)
+        np.testing.assert_allclose(gram.second_moment(), x[i + 1 - m : i + 1].T @ x[i + 1 - m : i + 1], rtol=1e-9)
+    assert sizes[:length] == list(range(1, length + 1))
+    assert min(sizes[length:]) >= length
+    assert max(sizes) == length + length // 10
 
 
 @given(

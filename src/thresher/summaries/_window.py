@@ -6,6 +6,10 @@ added up from two parts, of older and of newer spans. Nothing is subtracted, so 
 are used up, the newer become the older: the two stacks of sliding windows (Tangwongsan, Hirzel, Schneider and Wu, 2015,
 General incremental sliding-window aggregation, PVLDB 8(7)).
 
+Spans of rows are whole rows. With m = floor(w / 10), any eleven spans in a row have w + m rows, and each has m or
+m + 1. So the window has at most w + m rows, and at least w when its eleventh span has only begun. If w is below ten,
+spans are single rows, and the window has exactly w.
+
 A window of rows keeps the rows themselves, in the buffer, and folds none. The next row takes the place of one that has
 left, so the window is exact to the row.
 
@@ -100,7 +104,7 @@ class BlockWindow(Window):
     def span_of(self, clock: Floats) -> Floats:
         """The numbers of the spans in which rows are."""
         if not self.timed:  # whole numbers of rows, so that spans are exact
-            result: Floats = np.floor((clock - 1.0) * N_SPANS / self.length)
+            result: Floats = np.floor((clock - 1.0) * (N_SPANS + 1) / (self.length + self.length // N_SPANS))
             return result
         return np.floor(clock / (self.length / N_SPANS))
 
