@@ -257,6 +257,77 @@ def test_what_cannot_be_combined():
             one.subtract(other)
 
 
+# -- how many rows count, whatever their weights -----------------------------------------------------------
+
+
+def effective(f):
+    return f.sum() ** 2 / (f @ f)
+
+
+@given(
+    st.integers(1, 700),
+    st.sampled_from([{"half_life": 0.7}, {"half_life": 60.0}, {"window": 77}, {"window": 77, "exact_window": True}]),
+    st.sampled_from([1e-3, 1.0, 1e3, "zeros too"]),
+    st.booleans(),
+    st.lists(st.integers(0, 700), max_size=3),
+)
+def test_the_horizon_is_a_number_of_rows(n, memory, c, timed, cuts):
+    X, y, w = rows(1, n)
+    w = w if c == "zeros too" else np.full(n, c)
+    times = np.cumsum(np.random.default_rng(n).exponential(size=n)) if timed else None
+    gram = in_calls(Gram(4, **memory), X, y, w, times, cuts)
+    clock = np.arange(n) if times is None else times
+    if "half_life" in memory:
+        expected = effective(factors(clock[-1] - clock, memory["half_life"]))
+    elif memory.get("exact_window"):
+        expected = (clock > clock[-1] - 77).sum()
+    else:
+        expected = Gram(4, **memory).absorb(X, y, times=times).weight
+    assert max(expected - 1.001, 1) <= gram.horizon <= expected + 0.001
+    again = decode(encode(gram))[0]
+    assert again.horizon == gram.horizon == Gram(4, **memory).absorb(X, y, times=times).horizon
+    assert gram.copy().grown(9).horizon == gram.horizon
+    assert "window" in memory or gram.select([1, 0]).horizon == gram.horizon
+
+
+def test_the_horizon_of_merged_and_scaled_rows():
+    X, y, _ = rows(2, 500)
+    for c in (1e-3, 1.0, 1e3):
+        w = np.full(500, c)
+        parts = [
+            Gram(4, half_life=60.0).absorb(X[part], y[part], w[part]) for part in (slice(0, 200), slice(200, None))
+        ]
+        f = factors(np.concatenate([np.arange(200)[::-1], np.arange(300)[::-1]]), 60.0)
+        assert parts[0].merge(parts[1]).horizon == int(effective(f))
+        assert parts[0].scaled(0.25).horizon == parts[0].horizon
+        f[:200] *= 0.25
+        assert parts[0].scaled(0.25).merge(parts[1]).horizon == int(effective(f))
+        one, other = Gram(4).absorb(X[:200], y[:200], w[:200]), Gram(4).absorb(X[200:], y[200:], w[200:])
+        assert one.scaled(0.25).horizon == 200
+        f = np.repeat([0.25, 1.0], [200, 300])
+        assert one.scaled(0.25).merge(other).horizon == int(effective(f))
+        assert one.scaled(0.25).absorb(X[200:], y[200:], w[200:]).horizon == int(effective(f))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sum_factors", -1.0),
+        ("sum_factors", np.nan),
+        ("sum_factors", 1e300),
+        ("sum_factors", 150.0),
+        ("sum_factors_squared", -1.0),
+        ("sum_factors_squared", 150.0),
+        ("sum_factors_squared", np.inf),
+    ],
+)
+def test_sums_of_factors_that_no_rows_left_are_refused(name, value):
+    gram = Gram(3, half_life=50.0).absorb(np.ones((140, 3)), np.ones(140))
+    setattr(gram.state.decay, name, value)
+    with pytest.raises(ValueError, match=r"Decay|State"):
+        encode(gram)
+
+
 # -- windows -----------------------------------------------------------------------------------------------
 
 

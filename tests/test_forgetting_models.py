@@ -72,6 +72,39 @@ def weights_of(memory, model, times):
     return (np.arange(n) >= n - m).astype(float)
 
 
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_the_size_of_weights_does_not_change_when_to_choose(memory):
+    X, y = rows(4, 3000)
+    histories = []
+    for c in (2.0**-10, 1.0, 2.0**10):
+        model = SparseRegressor(2, **memory).partial_fit(X, y, np.full(3000, c))
+        histories.append([record.n_samples for record in model.selection_history_])
+        assert model._scored.due > 2900
+    assert histories[0] == histories[1] == histories[2]
+    gaps = np.diff(histories[0])
+    assert 1 < gaps[len(gaps) // 2 :].max() < 200
+
+
+def test_a_change_is_seen_whatever_the_size_of_weights():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40600, 10))
+    y = np.where(np.arange(40600) < 40000, X[:, 0], X[:, 1])
+    for memory in ({"half_life": 100}, {"window": 200}, {"window": 200, "exact_window": True}):
+        for c in (1.0, 1000.0):
+            model = SparseRegressor(1, **memory).partial_fit(X, y, np.full(40600, c))
+            assert list(model.support_) == [1], (memory, c)
+
+
+def test_residual_moments_fade_by_rows():
+    """How much of them is left does not depend on the unit of the weights."""
+    X, y = rows(5, 4000)
+    left = [
+        SparseRegressor(2, half_life=100.0).partial_fit(X, y, np.full(4000, c))._scored.residual_moments.weight / c
+        for c in (2.0**-10, 1.0, 2.0**10)
+    ]
+    assert left[0] == left[1] == left[2] > 100.0
+
+
 @given(
     st.integers(0, 50),
     st.integers(30, 500),

@@ -9,6 +9,8 @@ they were cut into calls.
 What is read is in units in which it does not matter where the landmark is: sums are multiplied by W / Q with W = sum w
 and Q = sum w f over all rows, f the factor of a row and w its own weight times f. Their weight is W^2 / Q then, the
 effective number of rows (Kish, 1965), a row with weight two being two rows.
+
+How often to choose again goes by the number of rows, whatever their own weights: (sum f)^2 / sum f^2.
 """
 
 from collections.abc import Iterator
@@ -21,7 +23,7 @@ import numpy as np
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import LARGEST_WEIGHT
 from thresher._utils.times import LONGEST, SHORTEST, as_duration, is_timedelta
-from thresher.io.schema import Array, Flag, Number, Schema
+from thresher.io.schema import MOST, Array, Flag, Number, Schema
 
 if TYPE_CHECKING:
     from thresher.summaries._shifted import State
@@ -32,6 +34,8 @@ SPAN = 32.0
 LEAST = 2.0**-500
 # The least factor that a user can give.
 LEAST_FACTOR = 1e-100
+# By how much sums in a file may be beyond what they can be.
+ROUNDING = 1e-9
 
 
 @dataclass(eq=False)
@@ -41,9 +45,12 @@ class Decay:
     _schema = Schema(
         lambda decay: decay.landmark >= decay.now,
         lambda decay: decay.half_life < np.inf or decay.timed is None,
+        lambda decay: decay.sum_factors_squared <= decay.sum_factors * (1.0 + ROUNDING),
         half_life=Number(least=SHORTEST, most=np.inf),
         factors=Array("block", least=0.0, most=1.0),
         squared=Number(least=0.0),
+        sum_factors=Number(least=0.0, most=float(MOST)),
+        sum_factors_squared=Number(least=0.0, most=float(MOST)),
         landmark=Number(least=-100.0 * LONGEST, most=100.0 * LONGEST),
         now=Number(least=-LONGEST, most=LONGEST),
         timed=Flag() | None,
@@ -51,14 +58,19 @@ class Decay:
     half_life: float  # in rows or seconds; infinite if rows were scaled, but do not age
     factors: Floats  # (B,), of the rows in the buffer
     squared: float = 0.0  # Q, of the rows that were folded
+    sum_factors: float = 0.0  # sum f and sum f^2 of the same rows
+    sum_factors_squared: float = 0.0
     landmark: float = 0.0
     now: float = 0.0  # of the newest row: its time, or how many there were
     timed: bool | None = None  # whether ages are in seconds; None before the first row
 
     def fold(self, root: Floats) -> None:
         """Add the rows in the buffer, with roots of their weights, and empty it."""
-        self.squared += float((root * root) @ self.factors[: len(root)])
-        self.factors[: len(root)] = 0.0
+        factors = self.factors[: len(root)]
+        self.squared += float((root * root) @ factors)
+        self.sum_factors += float(factors.sum())
+        self.sum_factors_squared += float(factors @ factors)
+        factors[:] = 0.0
 
     def copy(self) -> "Decay":
         """An independent copy."""
@@ -90,7 +102,8 @@ def undecayed(state: "State") -> Decay:
     """The decay of rows that have all counted equally so far."""
     factors = np.zeros(len(state.buffer))
     factors[: state.n_buffered] = 1.0
-    return Decay(np.inf, factors, state.weight)
+    n_folded = float(state.n_samples - state.n_buffered)
+    return Decay(np.inf, factors, state.weight, n_folded, n_folded)
 
 
 def check_factor(factor: Any) -> None:
@@ -113,6 +126,14 @@ def weight_and_scale(state: "State") -> tuple[float, float]:
     return weight * (weight / squared), weight / squared
 
 
+def effective_rows(state: "State", decay: Decay) -> float:
+    """The effective number of rows, whatever their own weights."""
+    factors = decay.factors[: state.n_buffered]
+    total = decay.sum_factors + float(factors.sum())
+    squared = decay.sum_factors_squared + float(factors @ factors)
+    return min(total * (total / squared), float(state.n_samples)) if squared else 0.0
+
+
 def rescale(state: "State", factor: float) -> None:
     """Let all rows so far count `factor` times as much."""
     root, n, decay = np.sqrt(factor), state.n_buffered, state.decay
@@ -127,6 +148,8 @@ def rescale(state: "State", factor: float) -> None:
     if decay is not None:
         decay.factors[:n] *= factor
         decay.squared *= factor * factor
+        decay.sum_factors *= factor
+        decay.sum_factors_squared *= factor * factor
 
 
 def move_landmark(state: "State", decay: Decay, landmark: float) -> None:

@@ -132,6 +132,11 @@ class BlockWindow(Window):
         self.now = float(clock[-1])
         return state
 
+    def n_rows(self, state: State) -> int:
+        """How many rows are in the window."""
+        older = self.closed[0].n_samples if self.n_summed else 0
+        return older + (0 if self.newer is None else self.newer.n_samples) + self.current.n_samples
+
     def close(self, state: State, span: float) -> State:
         """Begin another span: the sums of the window are those of the spans that are still in it."""
         fold(self.current)
@@ -305,6 +310,10 @@ class RowWindow(Window):
         state.buffer_y -= root * move_y
         state.shift_x, state.shift_y = shift, shift_y
         return True
+
+    def n_rows(self, state: State) -> int:
+        """How many rows are in the window."""
+        return state.n_samples - self.oldest
 
     def waiting(self, state: State) -> Waiting:
         """The rows that came in since the last block was full, as far as they have not left."""
