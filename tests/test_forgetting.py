@@ -216,6 +216,63 @@ def test_factors_that_are_none(factor):
         Gram(2).scaled(factor)
 
 
+READ = (
+    lambda gram: gram.weight,
+    lambda gram: gram.mean_x,
+    lambda gram: gram.variance(),
+    lambda gram: gram.comoment(),
+    lambda gram: gram.second_moment(),
+    lambda gram: gram.cross_comoment(),
+    lambda gram: gram.loss([1.0, -0.5, 0.25, 0.0]),
+    lambda gram: gram.moments().column(1),
+    lambda gram: gram.horizon,
+)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [7, 300])
+@pytest.mark.parametrize("memory", [{}, {"half_life": 50.0}, {"window": 100}])
+def test_scaling_changes_nothing_that_is_read_of_the_rows_alone(dtype, n, memory):
+    X, y, w = rows(5, n)
+    for size in (1.0, 1e-12):
+        gram = Gram(4, dtype, **memory).absorb(size * X, size * y, w)
+        others = [gram.scaled(factor) for factor in (0.3, 1e-60, 1e-100)]
+        others += [others[1].scaled(1e-60), decode(encode(others[1]))[0], others[1].merge(others[1].empty())]
+        others += [others[1].copy().grown(5).select(range(4))] if dtype == np.float64 else []
+        for other in others:
+            for read in READ:
+                np.testing.assert_allclose(read(other), read(gram), rtol=1e-5, atol=1e-6 * np.abs(read(gram)).max())
+        np.testing.assert_array_equal(others[0].comoment(), others[1].comoment())
+
+
+def test_parts_that_were_scaled_alike_merge_as_if_they_were_not():
+    X, y, w = rows(6, 400)
+    for dtype in (np.float64, np.float32):
+        one, other = Gram(4, dtype).absorb(X[:150], y[:150], w[:150]), Gram(4, dtype).absorb(X[150:], y[150:], w[150:])
+        small = one.scaled(1e-90).merge(other.scaled(1e-90))
+        np.testing.assert_allclose(small.comoment(), one.merge(other).comoment(), rtol=1e-5)
+        small = one.scaled(1e-90).merge(other.scaled(0.5e-90))
+        np.testing.assert_allclose(small.comoment(), one.merge(other.scaled(0.5)).comoment(), rtol=1e-5)
+        # Beside rows that count fully, they are nothing.
+        np.testing.assert_allclose(one.scaled(1e-90).merge(other).comoment(), other.comoment(), rtol=1e-5)
+
+
+def test_factors_whose_product_would_vanish_are_refused():
+    X, y, _ = rows(6, 300)
+    multi = MultiResponse(4, 1).absorb(X, y[:, None])
+    entries = Entries((2, 2)).absorb([0, 1], [0, 1], [1.0, 2.0])
+    for summary in (Gram(4).absorb(X, y), multi, entries):
+        once = summary.scaled(1e-100)
+        np.testing.assert_allclose(once.weight, summary.weight, rtol=1e-12)
+        with pytest.raises(ValueError, match=r"factor=1e-100 leaves rows with so little weight"):
+            once.scaled(1e-100)
+    gram = Gram(4).absorb(X, y).scaled(0.5)
+    for value in (0.0, 2.0, -1.0, np.nan, 1e-200):
+        gram.state.decay.pending = value
+        with pytest.raises(ValueError, match="Decay"):
+            encode(gram)
+
+
 def test_what_times_must_be():
     X, y, _ = rows(5, 3)
     gram = Gram(4, half_life=5.0).absorb(X, y, times=[10.0, 10.0, 11.0])
@@ -303,10 +360,10 @@ def test_the_horizon_of_merged_and_scaled_rows():
         f[:200] *= 0.25
         assert parts[0].scaled(0.25).merge(parts[1]).horizon == int(effective(f))
         one, other = Gram(4).absorb(X[:200], y[:200], w[:200]), Gram(4).absorb(X[200:], y[200:], w[200:])
-        assert one.scaled(0.25).horizon == 200
-        f = np.repeat([0.25, 1.0], [200, 300])
-        assert one.scaled(0.25).merge(other).horizon == int(effective(f))
-        assert one.scaled(0.25).absorb(X[200:], y[200:], w[200:]).horizon == int(effective(f))
+        assert one.scaled(0.1).horizon == 200
+        f = np.repeat([0.1, 1.0], [200, 300])
+        assert one.scaled(0.1).merge(other).horizon == int(effective(f))
+        assert one.scaled(0.1).absorb(X[200:], y[200:], w[200:]).horizon == int(effective(f))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from thresher._utils.arrays import Floats
 from thresher._utils.locks import locked
 from thresher._utils.times import next_times
 from thresher.summaries import _shifted
-from thresher.summaries._decay import check_factor, effective_rows, rescale, undecayed, weight_and_scale
+from thresher.summaries._decay import check_factor, effective_rows, rescale, scale_later, undecayed, weight_and_scale
 from thresher.summaries._shifted import State
 from thresher.summaries._window import BlockWindow, RowWindow, Waiting
 
@@ -128,8 +128,8 @@ class Forgetting:
         result = self.plain() if self._window is not None else self.copy()
         state = result._state
         if state.decay is None:
-            state.decay = undecayed(state)
-        rescale(state, float(factor))
+            state.decay = undecayed(state, self.horizon)
+        scale_later(state.decay, float(factor))
         return result
 
     @locked
