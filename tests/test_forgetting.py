@@ -305,13 +305,31 @@ def test_what_cannot_be_combined():
     for one, other in [(plain, aged), (aged, Gram(4, half_life=6.0).absorb(X, y))]:
         with pytest.raises(ValueError, match="different half_life"):
             one.merge(other)
-    with pytest.raises(ValueError, match="whose rows had times with one whose rows had none"):
+    with pytest.raises(ValueError, match="whose rows have times with one whose rows have none"):
         aged.merge(timed)
     check(aged.merge(Gram(4, half_life=5.0)), X, y, factors(np.arange(20)[::-1], 5.0))
     check(Gram(4, half_life=5.0).merge(timed), X, y, factors(np.arange(20)[::-1], 5.0))
     for one, other in [(aged, aged), (plain.scaled(0.5), plain), (plain, plain.scaled(0.5))]:
         with pytest.raises(ValueError, match="Cannot subtract: rows that were scaled, or that count less as they age"):
             one.subtract(other)
+
+
+def test_an_empty_summary_that_needs_times_merges_with_none_but_such():
+    X, y, _ = rows(6, 20)
+    empty, either = Gram(4, half_life=timedelta(seconds=5)), Gram(4, half_life=5.0)
+    counted, timed = either.copy().absorb(X, y), either.copy().absorb(X, y, times=np.arange(20.0))
+    for one, other in [(empty, counted), (counted, empty), (empty.merge(either), counted), (timed.empty(), counted)]:
+        with pytest.raises(ValueError, match="whose rows have times with one whose rows have none"):
+            one.merge(other)
+    with pytest.raises(ValueError, match="whose rows have times"):
+        MultiResponse(3, 1, half_life=timedelta(seconds=5)).merge(
+            MultiResponse(3, 1, half_life=5.0).absorb(X[:, :3], y[:, None])
+        )
+    for merged in (empty.merge(either), either.merge(empty), empty.merge(timed), timed.merge(empty)):
+        with pytest.raises(ValueError, match="give times="):
+            merged.absorb(X, y)
+    check(empty.merge(timed), X, y, factors(np.arange(20)[::-1], 5.0))
+    check(either.merge(either).absorb(X, y), X, y, factors(np.arange(20)[::-1], 5.0))
 
 
 # -- how many rows count, whatever their weights -----------------------------------------------------------

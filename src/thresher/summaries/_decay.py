@@ -221,12 +221,13 @@ def align(ours: "State", theirs: "State") -> None:
     apply_pending(theirs, other, largest)
     if own.half_life == np.inf:
         return
+    if own.timed is not None and other.timed is not None and own.timed != other.timed:
+        raise ValueError("Cannot merge a summary whose rows have times with one whose rows have none.")
     if not ours.n_samples or not theirs.n_samples:
         started = own if ours.n_samples else other
-        own.landmark, own.now, own.timed = started.landmark, started.now, started.timed
+        own.landmark, own.now = started.landmark, started.now
+        own.timed = other.timed if own.timed is None else own.timed
         return
-    if own.timed != other.timed:
-        raise ValueError("Cannot merge a summary whose rows had times with one whose rows had none.")
     if own.timed:
         now, landmark = max(own.now, other.now), max(own.landmark, other.landmark)
         ahead = landmark - own.landmark, landmark - other.landmark
