@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -204,7 +205,37 @@ def test_times_and_durations_of_every_kind(times, half_life):
     check(Gram(4, half_life=half_life).absorb(X, y, times=times), X, y, factors(60.0 * np.arange(5)[::-1], 120.0))
 
 
-@pytest.mark.parametrize("half_life", [0, -1.0, np.nan, np.inf, 1e16, "1d", True, timedelta(0), timedelta(days=-1)])
+@pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [
+        (timedelta(hours=1), 3600.0),
+        (np.timedelta64(1, "h"), 3600.0),
+        (np.timedelta64(3, "W"), 3 * 604800.0),
+        (np.timedelta64(1500, "ns"), 1.5e-6),
+        (pd.Timedelta("90s"), 90.0),
+        (pd.Timedelta(1500, "ns"), 1.5e-6),
+        (np.timedelta64(2**62, "ns"), 2.0**62 / 1e9),
+    ],
+)
+def test_durations_of_python_numpy_and_pandas(duration, seconds):
+    for gram in (Gram(2, half_life=duration), MultiResponse(2, 1, half_life=duration)):
+        assert gram.half_life == seconds
+    for gram in (Gram(2, window=duration), MultiResponse(2, 1, window=duration)):
+        assert gram.window == seconds
+        with pytest.raises(ValueError, match="give times="):
+            gram.absorb(np.ones((1, 2)), np.ones(1) if isinstance(gram, Gram) else np.ones((1, 1)))
+    with pytest.raises(ValueError, match="times"):
+        Gram(2, half_life=duration).absorb(np.ones((1, 2)), np.ones(1))
+
+
+NO_DURATIONS = [np.timedelta64(1, "Y"), np.timedelta64(1, "M"), np.timedelta64(5), np.timedelta64("NaT", "s")]
+NO_DURATIONS += [np.timedelta64(-1, "h"), np.timedelta64(3, "as"), np.timedelta64(2**62, "s"), pd.NaT]
+NO_DURATIONS += [pd.Timedelta(0)]
+
+
+@pytest.mark.parametrize(
+    "half_life", [0, -1.0, np.nan, np.inf, 1e16, "1d", True, timedelta(0), timedelta(days=-1), *NO_DURATIONS]
+)
 def test_half_lives_that_are_none(half_life):
     with pytest.raises(ValueError, match="half_life must be"):
         Gram(2, half_life=half_life)

@@ -5,9 +5,11 @@ import pickle
 from datetime import datetime, timedelta
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from thresher import (
     Gram,
@@ -17,6 +19,7 @@ from thresher import (
     OnlineHardThresholding,
     ReducedRankRegressor,
     SparseRegressor,
+    load,
     posterior,
 )
 from thresher.io.encoding import decode, encode
@@ -70,6 +73,39 @@ def weights_of(memory, model, times):
     assert (times[n - m :] > times[-1] - 1.1 * memory["window"] - 1.0).all()
     assert (times[: n - m] <= times[-1] - memory["window"]).all()
     return (np.arange(n) >= n - m).astype(float)
+
+
+@pytest.mark.parametrize("duration", [np.timedelta64(1, "h"), pd.Timedelta("1h"), np.timedelta64(3600, "s")])
+@pytest.mark.parametrize("name", ["half_life", "window"])
+@pytest.mark.parametrize("kind", [SparseRegressor, ReducedRankRegressor])
+def test_durations_of_numpy_and_pandas_are_those_of_python(kind, name, duration, tmp_path):
+    X, y = rows(4, 300)
+    Y = y if kind is SparseRegressor else np.column_stack([y, -y])
+    times = 60.0 * np.arange(300)
+    expected = kind(**{name: timedelta(hours=1)}).partial_fit(X, Y, times=times)
+    unfitted = kind(**{name: duration})
+    assert getattr(clone(unfitted), name) is not None
+    model = clone(unfitted).partial_fit(X[:200], Y[:200], times=times[:200])
+    model.save(tmp_path / "m")
+    for other in (model, load(tmp_path / "m"), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        other.partial_fit(X[200:], Y[200:], times=times[200:])
+        np.testing.assert_array_equal(other.coef_, expected.coef_)
+        assert encode(other) == encode(expected)
+    unfitted.save(tmp_path / "u")
+    assert getattr(load(tmp_path / "u"), name) == timedelta(hours=1)
+    with pytest.raises(ValueError, match="give times="):
+        clone(unfitted).partial_fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["half_life", "window"])
+def test_durations_that_no_model_takes(name, tmp_path):
+    X, y = rows(4, 30)
+    for duration in (np.timedelta64(-1, "h"), np.timedelta64(1, "Y"), np.timedelta64("NaT", "s"), pd.Timedelta(0)):
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            SparseRegressor(**{name: duration}).partial_fit(X, y, times=np.arange(30.0))
+    model = SparseRegressor(**{name: np.timedelta64(1500, "ns")}).partial_fit(X, y, times=np.arange(30.0))
+    with pytest.raises(TypeError, match="whole microseconds; round it"):
+        model.save(tmp_path / "m")
 
 
 @pytest.mark.parametrize("memory", MEMORIES)

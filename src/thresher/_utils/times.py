@@ -1,6 +1,7 @@
 """Times of rows and durations, from what users have, in seconds."""
 
 from datetime import timedelta
+from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -11,12 +12,18 @@ from thresher._utils.checks import as_real, check_finite
 
 # Durations and times, in seconds or rows, between which floats tell a difference.
 SHORTEST, LONGEST = 1e-9, 1e15
+# Units of NumPy, but for those that are no fixed number of seconds: years, months and none.
+SECONDS: dict[str, int | Fraction] = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1}
+SECONDS |= {unit: Fraction(1, 1000**k) for k, unit in enumerate(("ms", "us", "ns", "ps", "fs", "as"), 1)}
 
 
 def as_duration(value: Any, name: str) -> float:
-    """A positive number of seconds or rows, from a number or a timedelta."""
-    if isinstance(value, timedelta | np.timedelta64):
-        number = float(np.timedelta64(value) / np.timedelta64(1, "s"))
+    """A positive number of seconds or rows, from a number or a timedelta of Python, NumPy or pandas."""
+    if is_timedelta(value):
+        seconds = _seconds_of(value)
+        if seconds is None:
+            raise ValueError(f"{name} must be a number of weeks, days, hours, ... if it is a timedelta, got {value!r}")
+        number = float(seconds)
     elif isinstance(value, Real) and not isinstance(value, bool | np.bool_):
         number = float(value)
     else:
@@ -29,6 +36,27 @@ def as_duration(value: Any, name: str) -> float:
 def is_timedelta(value: Any) -> bool:
     """Whether a duration can only be one of time."""
     return isinstance(value, timedelta | np.timedelta64)
+
+
+def as_microseconds(value: Any) -> int:
+    """A timedelta as a whole number of microseconds, which is what Python's are; TypeError if it is none."""
+    seconds, tick = _seconds_of(value), timedelta(microseconds=1)
+    number = None if seconds is None else 10**6 * seconds
+    if number is None or number.denominator != 1 or not timedelta.min // tick <= number <= timedelta.max // tick:
+        raise TypeError(f"{value!r} cannot be saved: files keep durations in whole microseconds; round it.")
+    return int(number)
+
+
+def _seconds_of(value: Any) -> Fraction | None:
+    """Exactly; None if the timedelta is none, or has a unit such as months."""
+    if hasattr(value, "to_timedelta64"):  # of pandas, with nanoseconds
+        value = value.to_timedelta64()
+    if not isinstance(value, np.timedelta64):
+        return Fraction(value // timedelta(microseconds=1), 10**6)
+    unit, step = np.datetime_data(value.dtype)
+    if unit not in SECONDS or np.isnat(value):
+        return None
+    return int(value.astype(np.int64)) * step * Fraction(SECONDS[unit])
 
 
 def as_seconds(times: Any, n_rows: int) -> Floats:
