@@ -1,6 +1,8 @@
 """Summaries whose rows count less as they age, against sums by definition over the rows with their weights."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -327,6 +329,57 @@ def test_what_times_must_be():
         Gram(4, half_life=5.0).absorb(X, y).absorb(X, y, times=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="give times="):
         Gram(4, half_life=timedelta(days=1)).absorb(X, y)
+
+
+BERLIN, MINUTES = timezone(timedelta(hours=1)), [timedelta(minutes=k) for k in range(3)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.array([0, 60, 120], object),
+        np.array([0.0, 60, Decimal("120.0")], object),
+        [Decimal(0), Fraction(60), np.float32(120.0)],
+        [datetime(1970, 1, 1, 1, tzinfo=BERLIN) + step for step in MINUTES],
+        [datetime(1970, 1, 1, 1, tzinfo=BERLIN), datetime(1970, 1, 1, 0, 1, tzinfo=UTC), datetime(1970, 1, 1, 0, 2)],
+        pd.date_range("1970-01-01 01:00", periods=3, freq="min", tz="Europe/Berlin"),
+        pd.Series(pd.date_range("1970-01-01", periods=3, freq="min", tz="UTC")),
+        np.array(["1970-01-01T00:00Z", "1970-01-01T01:01+01:00", "1970-01-01T00:02"], object),
+    ],
+)
+def test_times_as_objects_and_with_time_zones(times):
+    """Numbers are seconds; aware times are converted to UTC, without a warning."""
+    X, y, _ = rows(4, 3)
+    gram = Gram(4, half_life=90.0).absorb(X, y, times=times)
+    check(gram, X, y, factors([120.0, 60.0, 0.0], 90.0))
+    assert gram.last_time == 120.0
+    gram = Gram(4, half_life=90.0).absorb(X, y, times=pd.Series(times, dtype=object))
+    assert gram.last_time == 120.0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ([1, None, 3], "times has None in row 1, which is no time; give numbers of seconds, or dates and times"),
+        ([1, datetime(2026, 1, 1), 3], "times has both numbers and dates; give seconds in all rows"),
+        ([1, True, 3], "times has True in row 1"),
+        ([10**400] * 3, "times has 1000"),
+        ([Decimal("sNaN")] * 3, "times has Decimal"),
+        ([timedelta(1)] * 3, "times has datetime.timedelta"),
+        ([np.timedelta64(1, "s")] * 3, "times has np.timedelta64"),
+        ([pd.Period("2026-01")] * 3, "times has Period"),
+        (["at noon"] * 3, "times has 'at noon' in row 0"),
+        ([datetime(1, 1, 1, tzinfo=BERLIN)] * 3, "times has datetime"),
+        ([pd.NaT, pd.Timestamp("2026-01-01"), pd.NaT], "times contains NaT .first at row 0"),
+        ([float("nan")] * 3, "times contains NaN"),
+    ],
+)
+def test_objects_that_are_no_times(times, message):
+    X, y, _ = rows(4, 3)
+    with pytest.raises(ValueError, match=message):
+        Gram(4, half_life=90.0).absorb(X, y, times=np.array(times, object))
 
 
 def test_what_cannot_be_combined():

@@ -1,6 +1,8 @@
 """Times of rows and durations, from what users have, in seconds."""
 
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from typing import Any
@@ -62,8 +64,11 @@ def _seconds_of(value: Any) -> Fraction | None:
 def as_seconds(times: Any, n_rows: int) -> Floats:
     """A time for each row, in seconds: from numbers of seconds, or dates and times. They must not go back."""
     array = np.asarray(times)
-    if array.dtype.kind == "O" and array.size:  # datetimes of Python, of pandas
-        array = np.array([np.datetime64(value) for value in array.ravel()]).reshape(array.shape)
+    if array.dtype.kind == "O" and array.size:
+        values = [_as_moment(value, row) for row, value in enumerate(array.ravel())]
+        if len({isinstance(value, float) for value in values}) > 1:
+            raise ValueError("times has both numbers and dates; give seconds in all rows, or dates and times in all.")
+        array = np.array(values).reshape(array.shape)
     if array.dtype.kind == "M":
         if np.isnat(array).any():
             raise ValueError(f"times contains NaT (first at row {int(np.argmax(np.isnat(array)))}); drop such rows.")
@@ -85,6 +90,26 @@ def as_seconds(times: Any, n_rows: int) -> Floats:
             "by time."
         )
     return seconds
+
+
+def _as_moment(value: Any, row: int) -> "float | np.datetime64[Any]":
+    """A number of seconds, or a date and time in UTC, from an object; those without a time zone are taken as UTC."""
+    with suppress(ValueError, OverflowError):
+        if isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_ | np.timedelta64):
+            return float(value)
+        moment = value
+        if isinstance(value, str):
+            with suppress(ValueError):  # what only NumPy can read has no time zone
+                aware = datetime.fromisoformat(value)
+                moment = value if aware.tzinfo is None else aware
+        if isinstance(moment, datetime) and moment.tzinfo is not None:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+        if isinstance(moment, date | str | np.datetime64):
+            # pandas has nanoseconds, which a datetime of Python has not.
+            return moment.to_datetime64() if hasattr(moment, "to_datetime64") else np.datetime64(moment)
+    raise ValueError(
+        f"times has {value!r} in row {row}, which is no time; give numbers of seconds, or dates and times."
+    )
 
 
 def next_times(times: Any, n_rows: int, timed: bool | None, last: float | None) -> Floats | None:
