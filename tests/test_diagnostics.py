@@ -180,7 +180,7 @@ def test_too_few_rows(rng):
     assert found["rows"].sentence.startswith("Too few: 40 rows for 10 of 200 features")
     assert "noise" in str(found)
     saturated = diagnose(Gram(200).absorb(X[:8], y[:8]), np.ones(200), 10)
-    assert "wait for more than 201 rows" in saturated["noise"].sentence
+    assert "wait for 202 rows" in saturated["noise"].sentence
     X, y = rng.standard_normal((150, 200)), rng.standard_normal(150)
     assert diagnose(Gram(200).absorb(X, y), np.eye(200)[0], 10)["rows"].severity == "note"
 

@@ -1,8 +1,11 @@
 """Summaries whose rows count less as they age, against sums by definition over the rows with their weights."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -204,7 +207,37 @@ def test_times_and_durations_of_every_kind(times, half_life):
     check(Gram(4, half_life=half_life).absorb(X, y, times=times), X, y, factors(60.0 * np.arange(5)[::-1], 120.0))
 
 
-@pytest.mark.parametrize("half_life", [0, -1.0, np.nan, np.inf, 1e16, "1d", True, timedelta(0), timedelta(days=-1)])
+@pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [
+        (timedelta(hours=1), 3600.0),
+        (np.timedelta64(1, "h"), 3600.0),
+        (np.timedelta64(3, "W"), 3 * 604800.0),
+        (np.timedelta64(1500, "ns"), 1.5e-6),
+        (pd.Timedelta("90s"), 90.0),
+        (pd.Timedelta(1500, "ns"), 1.5e-6),
+        (np.timedelta64(2**62, "ns"), 2.0**62 / 1e9),
+    ],
+)
+def test_durations_of_python_numpy_and_pandas(duration, seconds):
+    for gram in (Gram(2, half_life=duration), MultiResponse(2, 1, half_life=duration)):
+        assert gram.half_life == seconds
+    for gram in (Gram(2, window=duration), MultiResponse(2, 1, window=duration)):
+        assert gram.window == seconds
+        with pytest.raises(ValueError, match="give times="):
+            gram.absorb(np.ones((1, 2)), np.ones(1) if isinstance(gram, Gram) else np.ones((1, 1)))
+    with pytest.raises(ValueError, match="times"):
+        Gram(2, half_life=duration).absorb(np.ones((1, 2)), np.ones(1))
+
+
+NO_DURATIONS = [np.timedelta64(1, "Y"), np.timedelta64(1, "M"), np.timedelta64(5), np.timedelta64("NaT", "s")]
+NO_DURATIONS += [np.timedelta64(-1, "h"), np.timedelta64(3, "as"), np.timedelta64(2**62, "s"), pd.NaT]
+NO_DURATIONS += [pd.Timedelta(0)]
+
+
+@pytest.mark.parametrize(
+    "half_life", [0, -1.0, np.nan, np.inf, 1e16, "1d", True, timedelta(0), timedelta(days=-1), *NO_DURATIONS]
+)
 def test_half_lives_that_are_none(half_life):
     with pytest.raises(ValueError, match="half_life must be"):
         Gram(2, half_life=half_life)
@@ -214,6 +247,63 @@ def test_half_lives_that_are_none(half_life):
 def test_factors_that_are_none(factor):
     with pytest.raises(ValueError, match="factor must be between 1e-100 and 1"):
         Gram(2).scaled(factor)
+
+
+READ = (
+    lambda gram: gram.weight,
+    lambda gram: gram.mean_x,
+    lambda gram: gram.variance(),
+    lambda gram: gram.comoment(),
+    lambda gram: gram.second_moment(),
+    lambda gram: gram.cross_comoment(),
+    lambda gram: gram.loss([1.0, -0.5, 0.25, 0.0]),
+    lambda gram: gram.moments().column(1),
+    lambda gram: gram.horizon,
+)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [7, 300])
+@pytest.mark.parametrize("memory", [{}, {"half_life": 50.0}, {"window": 100}])
+def test_scaling_changes_nothing_that_is_read_of_the_rows_alone(dtype, n, memory):
+    X, y, w = rows(5, n)
+    for size in (1.0, 1e-12):
+        gram = Gram(4, dtype, **memory).absorb(size * X, size * y, w)
+        others = [gram.scaled(factor) for factor in (0.3, 1e-60, 1e-100)]
+        others += [others[1].scaled(1e-60), decode(encode(others[1]))[0], others[1].merge(others[1].empty())]
+        others += [others[1].copy().grown(5).select(range(4))] if dtype == np.float64 else []
+        for other in others:
+            for read in READ:
+                np.testing.assert_allclose(read(other), read(gram), rtol=1e-5, atol=1e-6 * np.abs(read(gram)).max())
+        np.testing.assert_array_equal(others[0].comoment(), others[1].comoment())
+
+
+def test_parts_that_were_scaled_alike_merge_as_if_they_were_not():
+    X, y, w = rows(6, 400)
+    for dtype in (np.float64, np.float32):
+        one, other = Gram(4, dtype).absorb(X[:150], y[:150], w[:150]), Gram(4, dtype).absorb(X[150:], y[150:], w[150:])
+        small = one.scaled(1e-90).merge(other.scaled(1e-90))
+        np.testing.assert_allclose(small.comoment(), one.merge(other).comoment(), rtol=1e-5)
+        small = one.scaled(1e-90).merge(other.scaled(0.5e-90))
+        np.testing.assert_allclose(small.comoment(), one.merge(other.scaled(0.5)).comoment(), rtol=1e-5)
+        # Beside rows that count fully, they are nothing.
+        np.testing.assert_allclose(one.scaled(1e-90).merge(other).comoment(), other.comoment(), rtol=1e-5)
+
+
+def test_factors_whose_product_would_vanish_are_refused():
+    X, y, _ = rows(6, 300)
+    multi = MultiResponse(4, 1).absorb(X, y[:, None])
+    entries = Entries((2, 2)).absorb([0, 1], [0, 1], [1.0, 2.0])
+    for summary in (Gram(4).absorb(X, y), multi, entries):
+        once = summary.scaled(1e-100)
+        np.testing.assert_allclose(once.weight, summary.weight, rtol=1e-12)
+        with pytest.raises(ValueError, match=r"factor=1e-100 leaves rows with so little weight"):
+            once.scaled(1e-100)
+    gram = Gram(4).absorb(X, y).scaled(0.5)
+    for value in (0.0, 2.0, -1.0, np.nan, 1e-200):
+        gram.state.decay.pending = value
+        with pytest.raises(ValueError, match="Decay"):
+            encode(gram)
 
 
 def test_what_times_must_be():
@@ -241,6 +331,57 @@ def test_what_times_must_be():
         Gram(4, half_life=timedelta(days=1)).absorb(X, y)
 
 
+BERLIN, MINUTES = timezone(timedelta(hours=1)), [timedelta(minutes=k) for k in range(3)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.array([0, 60, 120], object),
+        np.array([0.0, 60, Decimal("120.0")], object),
+        [Decimal(0), Fraction(60), np.float32(120.0)],
+        [datetime(1970, 1, 1, 1, tzinfo=BERLIN) + step for step in MINUTES],
+        [datetime(1970, 1, 1, 1, tzinfo=BERLIN), datetime(1970, 1, 1, 0, 1, tzinfo=UTC), datetime(1970, 1, 1, 0, 2)],
+        pd.date_range("1970-01-01 01:00", periods=3, freq="min", tz="Europe/Berlin"),
+        pd.Series(pd.date_range("1970-01-01", periods=3, freq="min", tz="UTC")),
+        np.array(["1970-01-01T00:00Z", "1970-01-01T01:01+01:00", "1970-01-01T00:02"], object),
+    ],
+)
+def test_times_as_objects_and_with_time_zones(times):
+    """Numbers are seconds; aware times are converted to UTC, without a warning."""
+    X, y, _ = rows(4, 3)
+    gram = Gram(4, half_life=90.0).absorb(X, y, times=times)
+    check(gram, X, y, factors([120.0, 60.0, 0.0], 90.0))
+    assert gram.last_time == 120.0
+    gram = Gram(4, half_life=90.0).absorb(X, y, times=pd.Series(times, dtype=object))
+    assert gram.last_time == 120.0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ([1, None, 3], "times has None in row 1, which is no time; give numbers of seconds, or dates and times"),
+        ([1, datetime(2026, 1, 1), 3], "times has both numbers and dates; give seconds in all rows"),
+        ([1, True, 3], "times has True in row 1"),
+        ([10**400] * 3, "times has 1000"),
+        ([Decimal("sNaN")] * 3, "times has Decimal"),
+        ([timedelta(1)] * 3, "times has datetime.timedelta"),
+        ([np.timedelta64(1, "s")] * 3, "times has np.timedelta64"),
+        ([pd.Period("2026-01")] * 3, "times has Period"),
+        (["at noon"] * 3, "times has 'at noon' in row 0"),
+        ([datetime(1, 1, 1, tzinfo=BERLIN)] * 3, "times has datetime"),
+        ([pd.NaT, pd.Timestamp("2026-01-01"), pd.NaT], "times contains NaT .first at row 0"),
+        ([float("nan")] * 3, "times contains NaN"),
+    ],
+)
+def test_objects_that_are_no_times(times, message):
+    X, y, _ = rows(4, 3)
+    with pytest.raises(ValueError, match=message):
+        Gram(4, half_life=90.0).absorb(X, y, times=np.array(times, object))
+
+
 def test_what_cannot_be_combined():
     X, y, _ = rows(6, 20)
     plain, aged = Gram(4).absorb(X, y), Gram(4, half_life=5.0).absorb(X, y)
@@ -248,13 +389,102 @@ def test_what_cannot_be_combined():
     for one, other in [(plain, aged), (aged, Gram(4, half_life=6.0).absorb(X, y))]:
         with pytest.raises(ValueError, match="different half_life"):
             one.merge(other)
-    with pytest.raises(ValueError, match="whose rows had times with one whose rows had none"):
+    with pytest.raises(ValueError, match="whose rows have times with one whose rows have none"):
         aged.merge(timed)
     check(aged.merge(Gram(4, half_life=5.0)), X, y, factors(np.arange(20)[::-1], 5.0))
     check(Gram(4, half_life=5.0).merge(timed), X, y, factors(np.arange(20)[::-1], 5.0))
     for one, other in [(aged, aged), (plain.scaled(0.5), plain), (plain, plain.scaled(0.5))]:
         with pytest.raises(ValueError, match="Cannot subtract: rows that were scaled, or that count less as they age"):
             one.subtract(other)
+
+
+def test_an_empty_summary_that_needs_times_merges_with_none_but_such():
+    X, y, _ = rows(6, 20)
+    empty, either = Gram(4, half_life=timedelta(seconds=5)), Gram(4, half_life=5.0)
+    counted, timed = either.copy().absorb(X, y), either.copy().absorb(X, y, times=np.arange(20.0))
+    for one, other in [(empty, counted), (counted, empty), (empty.merge(either), counted), (timed.empty(), counted)]:
+        with pytest.raises(ValueError, match="whose rows have times with one whose rows have none"):
+            one.merge(other)
+    with pytest.raises(ValueError, match="whose rows have times"):
+        MultiResponse(3, 1, half_life=timedelta(seconds=5)).merge(
+            MultiResponse(3, 1, half_life=5.0).absorb(X[:, :3], y[:, None])
+        )
+    for merged in (empty.merge(either), either.merge(empty), empty.merge(timed), timed.merge(empty)):
+        with pytest.raises(ValueError, match="give times="):
+            merged.absorb(X, y)
+    check(empty.merge(timed), X, y, factors(np.arange(20)[::-1], 5.0))
+    check(either.merge(either).absorb(X, y), X, y, factors(np.arange(20)[::-1], 5.0))
+
+
+# -- how many rows count, whatever their weights -----------------------------------------------------------
+
+
+def effective(f):
+    return f.sum() ** 2 / (f @ f)
+
+
+@given(
+    st.integers(1, 700),
+    st.sampled_from([{"half_life": 0.7}, {"half_life": 60.0}, {"window": 77}, {"window": 77, "exact_window": True}]),
+    st.sampled_from([1e-3, 1.0, 1e3, "zeros too"]),
+    st.booleans(),
+    st.lists(st.integers(0, 700), max_size=3),
+)
+def test_the_horizon_is_a_number_of_rows(n, memory, c, timed, cuts):
+    X, y, w = rows(1, n)
+    w = w if c == "zeros too" else np.full(n, c)
+    times = np.cumsum(np.random.default_rng(n).exponential(size=n)) if timed else None
+    gram = in_calls(Gram(4, **memory), X, y, w, times, cuts)
+    clock = np.arange(n) if times is None else times
+    if "half_life" in memory:
+        expected = effective(factors(clock[-1] - clock, memory["half_life"]))
+    elif memory.get("exact_window"):
+        expected = (clock > clock[-1] - 77).sum()
+    else:
+        expected = Gram(4, **memory).absorb(X, y, times=times).weight
+    assert max(expected - 1.001, 1) <= gram.horizon <= expected + 0.001
+    again = decode(encode(gram))[0]
+    assert again.horizon == gram.horizon == Gram(4, **memory).absorb(X, y, times=times).horizon
+    assert gram.copy().grown(9).horizon == gram.horizon
+    assert "window" in memory or gram.select([1, 0]).horizon == gram.horizon
+
+
+def test_the_horizon_of_merged_and_scaled_rows():
+    X, y, _ = rows(2, 500)
+    for c in (1e-3, 1.0, 1e3):
+        w = np.full(500, c)
+        parts = [
+            Gram(4, half_life=60.0).absorb(X[part], y[part], w[part]) for part in (slice(0, 200), slice(200, None))
+        ]
+        f = factors(np.concatenate([np.arange(200)[::-1], np.arange(300)[::-1]]), 60.0)
+        assert parts[0].merge(parts[1]).horizon == int(effective(f))
+        assert parts[0].scaled(0.25).horizon == parts[0].horizon
+        f[:200] *= 0.25
+        assert parts[0].scaled(0.25).merge(parts[1]).horizon == int(effective(f))
+        one, other = Gram(4).absorb(X[:200], y[:200], w[:200]), Gram(4).absorb(X[200:], y[200:], w[200:])
+        assert one.scaled(0.1).horizon == 200
+        f = np.repeat([0.1, 1.0], [200, 300])
+        assert one.scaled(0.1).merge(other).horizon == int(effective(f))
+        assert one.scaled(0.1).absorb(X[200:], y[200:], w[200:]).horizon == int(effective(f))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sum_factors", -1.0),
+        ("sum_factors", np.nan),
+        ("sum_factors", 1e300),
+        ("sum_factors", 150.0),
+        ("sum_factors_squared", -1.0),
+        ("sum_factors_squared", 150.0),
+        ("sum_factors_squared", np.inf),
+    ],
+)
+def test_sums_of_factors_that_no_rows_left_are_refused(name, value):
+    gram = Gram(3, half_life=50.0).absorb(np.ones((140, 3)), np.ones(140))
+    setattr(gram.state.decay, name, value)
+    with pytest.raises(ValueError, match=r"Decay|State"):
+        encode(gram)
 
 
 # -- windows -----------------------------------------------------------------------------------------------
@@ -276,7 +506,7 @@ def test_a_window_of_rows_is_the_summary_of_the_last_ones(seed, n, length, cuts,
     counted = Gram(4, window=length, exact_window=exact).absorb(X, y)
     m = int(counted.weight)
     assert m == counted.weight
-    assert min(n, length) <= m <= (min(n, length) if exact else 1.1 * length + 1)
+    assert min(n, length) <= m <= (min(n, length) if exact else length + length // 10)
     check(gram, X[-m:], y[-m:], np.ones(m), None if w is None else w[-m:])
     assert gram.n_samples == n
     whole = Gram(4, window=length, exact_window=exact).absorb(X, y, w)
@@ -284,6 +514,23 @@ def test_a_window_of_rows_is_the_summary_of_the_last_ones(seed, n, length, cuts,
     check(gram.plain(), X[-m:], y[-m:], np.ones(m), None if w is None else w[-m:])
     if w is None:
         np.testing.assert_allclose(gram.select([0, 3]).comoment(), gram.comoment()[::3, ::3], rtol=1e-12, atol=1e-7)
+
+
+@pytest.mark.parametrize("length", [*range(1, 46), 99, 100, 101, 109, 128, 1002])
+def test_windows_of_every_length_hold_their_rows_and_a_tenth_more(length):
+    """After each row: at least w rows, at most w + w // 10, and they are the last ones."""
+    n = 3 * length + 30
+    x = np.random.default_rng(length).standard_normal((n, 1))
+    gram, sizes = Gram(1, window=length), []
+    for i in range(n):
+        gram.absorb(x[i : i + 1], 2.0 * x[i])
+        m = round(gram.weight)
+        sizes.append(m)
+        np.testing.assert_allclose(gram.mean_x, x[i + 1 - m : i + 1].mean(axis=0), atol=1e-12)
+        np.testing.assert_allclose(gram.second_moment(), x[i + 1 - m : i + 1].T @ x[i + 1 - m : i + 1], rtol=1e-9)
+    assert sizes[:length] == list(range(1, length + 1))
+    assert min(sizes[length:]) >= length
+    assert max(sizes) == length + length // 10
 
 
 @given(

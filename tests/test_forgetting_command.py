@@ -71,6 +71,32 @@ def test_rows_by_time_from_every_kind_of_file(here, capfd, source):
     assert run(capfd, "predict", "m", source, "-o", "p.parquet")[0] == 0  # needs no times
 
 
+@pytest.mark.parametrize("source", ["seconds.csv", "seconds.parquet"])
+def test_the_time_column_is_a_feature_if_it_is_named_as_one(here, capfd, source):
+    pq.write_table(pa.table({**COLUMNS, "at": SECONDS, "y": Y}), "seconds.parquet")
+    options = ("--half-life", "2.5h", "--time-column", "at", "--features", "at,x0,x3")
+    assert run(capfd, "fit", source, "-t", "y", "-m", "m", "-q", *options)[0] == 0
+    expected = SparseRegressor(half_life=9000.0)
+    expected.partial_fit(np.column_stack([SECONDS, X[:, [0, 3]]]), Y, times=SECONDS).finish()
+    model = thresher.load("m")
+    assert list(model.feature_names_in_) == ["at", "x0", "x3"]
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    assert model.summary_.last_time == SECONDS[-1]
+    assert run(capfd, "predict", "m", source, "-o", "p.parquet")[0] == 0
+    assert run(capfd, "fit", source, "-t", "y", "-m", "dropped", "-q", *options, "--drop", "at")[0] == 0
+    assert list(thresher.load("dropped").feature_names_in_) == ["x0", "x3"]
+
+
+@pytest.mark.parametrize(
+    ("source", "options"), [("t.csv", ()), ("t.parquet", ()), ("seconds.csv", ("--categories", "at"))]
+)
+def test_dates_and_categories_of_time_are_no_features(here, capfd, source, options):
+    options = ("--half-life", "2.5h", "--time-column", "at", "--features", "at,x0", *options)
+    status, _, said = run(capfd, "fit", source, "-t", "y", "-m", "m", "-q", *options)
+    assert status != 0
+    assert "is a feature only if it has numbers; leave it out of --features" in " ".join(said.split())
+
+
 def test_runs_that_are_resumed_end_in_the_same_file(here, capfd):
     options = ("-t", "y", "-q", "--window", "6h", "--time-column", "at", "--checkpoint-every", "100")
     assert run(capfd, "fit", "t.csv", "-m", "whole", *options)[0] == 0

@@ -5,9 +5,11 @@ import pickle
 from datetime import datetime, timedelta
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from thresher import (
     Gram,
@@ -17,6 +19,7 @@ from thresher import (
     OnlineHardThresholding,
     ReducedRankRegressor,
     SparseRegressor,
+    load,
     posterior,
 )
 from thresher.io.encoding import decode, encode
@@ -70,6 +73,72 @@ def weights_of(memory, model, times):
     assert (times[n - m :] > times[-1] - 1.1 * memory["window"] - 1.0).all()
     assert (times[: n - m] <= times[-1] - memory["window"]).all()
     return (np.arange(n) >= n - m).astype(float)
+
+
+@pytest.mark.parametrize("duration", [np.timedelta64(1, "h"), pd.Timedelta("1h"), np.timedelta64(3600, "s")])
+@pytest.mark.parametrize("name", ["half_life", "window"])
+@pytest.mark.parametrize("kind", [SparseRegressor, ReducedRankRegressor])
+def test_durations_of_numpy_and_pandas_are_those_of_python(kind, name, duration, tmp_path):
+    X, y = rows(4, 300)
+    Y = y if kind is SparseRegressor else np.column_stack([y, -y])
+    times = 60.0 * np.arange(300)
+    expected = kind(**{name: timedelta(hours=1)}).partial_fit(X, Y, times=times)
+    unfitted = kind(**{name: duration})
+    assert getattr(clone(unfitted), name) is not None
+    model = clone(unfitted).partial_fit(X[:200], Y[:200], times=times[:200])
+    model.save(tmp_path / "m")
+    for other in (model, load(tmp_path / "m"), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        other.partial_fit(X[200:], Y[200:], times=times[200:])
+        np.testing.assert_array_equal(other.coef_, expected.coef_)
+        assert encode(other) == encode(expected)
+    unfitted.save(tmp_path / "u")
+    assert getattr(load(tmp_path / "u"), name) == timedelta(hours=1)
+    with pytest.raises(ValueError, match="give times="):
+        clone(unfitted).partial_fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["half_life", "window"])
+def test_durations_that_no_model_takes(name, tmp_path):
+    X, y = rows(4, 30)
+    for duration in (np.timedelta64(-1, "h"), np.timedelta64(1, "Y"), np.timedelta64("NaT", "s"), pd.Timedelta(0)):
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            SparseRegressor(**{name: duration}).partial_fit(X, y, times=np.arange(30.0))
+    model = SparseRegressor(**{name: np.timedelta64(1500, "ns")}).partial_fit(X, y, times=np.arange(30.0))
+    with pytest.raises(TypeError, match="whole microseconds; round it"):
+        model.save(tmp_path / "m")
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_the_size_of_weights_does_not_change_when_to_choose(memory):
+    X, y = rows(4, 3000)
+    histories = []
+    for c in (2.0**-10, 1.0, 2.0**10):
+        model = SparseRegressor(2, **memory).partial_fit(X, y, np.full(3000, c))
+        histories.append([record.n_samples for record in model.selection_history_])
+        assert model._scored.due > 2900
+    assert histories[0] == histories[1] == histories[2]
+    gaps = np.diff(histories[0])
+    assert 1 < gaps[len(gaps) // 2 :].max() < 200
+
+
+def test_a_change_is_seen_whatever_the_size_of_weights():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40600, 10))
+    y = np.where(np.arange(40600) < 40000, X[:, 0], X[:, 1])
+    for memory in ({"half_life": 100}, {"window": 200}, {"window": 200, "exact_window": True}):
+        for c in (1.0, 1000.0):
+            model = SparseRegressor(1, **memory).partial_fit(X, y, np.full(40600, c))
+            assert list(model.support_) == [1], (memory, c)
+
+
+def test_residual_moments_fade_by_rows():
+    """How much of them is left does not depend on the unit of the weights."""
+    X, y = rows(5, 4000)
+    left = [
+        SparseRegressor(2, half_life=100.0).partial_fit(X, y, np.full(4000, c))._scored.residual_moments.weight / c
+        for c in (2.0**-10, 1.0, 2.0**10)
+    ]
+    assert left[0] == left[1] == left[2] > 100.0
 
 
 @given(

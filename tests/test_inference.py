@@ -6,9 +6,16 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import Lasso
 
-from thresher import Gram
+from thresher import Gram, posterior
 from thresher.inference.correlations import Correlations
-from thresher.inference.intervals import debiased_intervals, noise_variance, residual_sum, split_intervals
+from thresher.inference.diagnostics import diagnose
+from thresher.inference.intervals import (
+    debiased_intervals,
+    noise_variance,
+    posterior_intervals,
+    residual_sum,
+    split_intervals,
+)
 from thresher.inference.nodewise import nodewise
 
 
@@ -73,10 +80,30 @@ def test_noise_variance_is_that_of_repeated_rows(rng, centred):
 def test_without_degrees_of_freedom_the_error_says_what_to_do(rng):
     summary = Gram(4).absorb(rng.standard_normal((3, 4)), rng.standard_normal(3))
     noise_variance(summary, [1.0, 0.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match=r"weight 3 .*2 coefficient.*wait for more than 3 rows"):
+    with pytest.raises(ValueError, match=r"weight 3 .*2 coefficient.*wait for 4 rows"):
         noise_variance(summary, [1.0, 1.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match="degrees of freedom"):
+    with pytest.raises(ValueError, match="degree of freedom"):
         debiased_intervals(summary, np.ones(4), [0])
+
+
+@pytest.mark.parametrize("weight", [1.0, 1.0 + 1e-15, 1.999, 2.0])
+def test_with_less_than_one_degree_of_freedom_the_noise_is_unknown(rng, weight):
+    X, y, w = rng.standard_normal((200, 3)), rng.standard_normal(200), rng.random(200)
+    summary = Gram(3).absorb(X, y, w * (weight / w.sum()))
+    if summary.weight >= 2.0:
+        assert noise_variance(summary, np.zeros(3)) > 0.0
+        return
+    for unknown in (
+        lambda: noise_variance(summary, np.zeros(3)),
+        lambda: debiased_intervals(summary, np.zeros(3), [0]),
+        lambda: split_intervals(summary),
+        lambda: posterior_intervals(summary, posterior(summary), np.arange(3)),
+    ):
+        with pytest.raises(ValueError, match="less than one degree of freedom for the noise"):
+            unknown()
+    found = diagnose(summary, np.zeros(3), 1)["noise"]
+    assert (found.severity, found.numbers["noise"]) == ("warning", None)
+    assert "Unknown" in found.sentence
 
 
 # -- a frozen support ----------------------------------------------------------------------------------
@@ -99,10 +126,10 @@ def test_split_intervals_are_those_of_least_squares_on_the_later_rows(rng, centr
 
 def test_split_intervals_need_later_rows(rng):
     X, y = rng.standard_normal((54, 3)), rng.standard_normal(54)
-    with pytest.raises(ValueError, match="wait for more than 4 rows"):
+    with pytest.raises(ValueError, match="wait for 5 rows"):
         split_intervals(Gram(3).absorb(X[:50], y[:50]).subtract(Gram(3).absorb(X[:50], y[:50])))
     split_intervals(Gram(3).absorb(X[:5], y[:5]))
-    with pytest.raises(ValueError, match="wait for more than 4 rows, or keep fewer"):
+    with pytest.raises(ValueError, match="wait for 5 rows or a total weight of as many, or keep fewer"):
         split_intervals(Gram(3).absorb(X[:4], y[:4]))
 
 

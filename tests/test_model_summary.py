@@ -156,6 +156,30 @@ def test_what_the_rows_do_not_identify_is_said_in_words():
     assert "too few rows" in str(few)
 
 
+@pytest.mark.filterwarnings("ignore:The weights of .* rows sum to")
+@pytest.mark.parametrize("sparsity", ["auto", 1])
+def test_weights_that_sum_to_one_leave_the_noise_unknown(sparsity):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((200, 5))
+    y, w = X[:, 0] + rng.standard_normal(200), rng.random(200)
+    model = SparseRegressor(sparsity).fit(X, y, w / w.sum())
+    table = model.summary()
+    assert (table.noise, table.intervals) == (None, "none")
+    assert "Noise: unknown: less than one degree of freedom" in str(table)
+    for term in table.terms:
+        assert (term.standard_error, term.lower, term.upper) == (None, None, None)
+        assert term.note
+    assert model.diagnose()["noise"].numbers["noise"] is None
+    for unknown in (
+        model.noise_variance,
+        model.confidence_intervals,
+        lambda: model.confidence_intervals(method="posterior"),
+        lambda: model.confidence_intervals(features=[0]),
+    ):
+        with pytest.raises(ValueError, match="less than one degree of freedom"):
+            unknown()
+
+
 def test_the_table_says_how_the_size_was_chosen():
     X, y = rows(700)
     model = SparseRegressor(selection="ebic").fit(X, y)

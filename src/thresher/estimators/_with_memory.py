@@ -4,6 +4,7 @@ from datetime import timedelta
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from thresher._utils.times import as_duration
@@ -15,8 +16,9 @@ class WithMemory:
     """An estimator with a `half_life` or a `window`, of which its summary takes care."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "half_life": [Interval(Real, 0, None, closed="neither"), timedelta, None],
-        "window": [Interval(Real, 0, None, closed="neither"), timedelta, None],
+        # NumPy's durations come first: they pass for integers, but do not compare with numbers.
+        "half_life": [np.timedelta64, Interval(Real, 0, None, closed="neither"), timedelta, None],
+        "window": [np.timedelta64, Interval(Real, 0, None, closed="neither"), timedelta, None],
         "exact_window": ["boolean"],
     }
     half_life: float | timedelta | None

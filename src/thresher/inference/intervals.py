@@ -43,7 +43,8 @@ def noise_variance(summary: Gram, coef: ArrayLike, centred: bool = True) -> floa
     n is the total weight, so weights count as repeats of a row; s is the number of nonzero coefficients; the one is
     for the intercept and left out if not `centred`. Unbiased for least squares on a support that was chosen
     without looking at these rows; a support chosen from them makes it slightly too small, features that were
-    missed make it too large. Cost as for :func:`residual_sum`.
+    missed make it too large. With less than one degree of freedom it is unknown: ValueError. Cost as for
+    :func:`residual_sum`.
 
     Examples
     --------
@@ -58,12 +59,12 @@ def noise_variance(summary: Gram, coef: ArrayLike, centred: bool = True) -> floa
 
 def _degrees_of_freedom(summary: Gram, n_coefficients: int, centred: bool) -> float:
     freedom = summary.weight - n_coefficients - centred
-    if not freedom > 0.0:
+    if not freedom >= 1.0:
         intercept = " and an intercept" if centred else ""
         raise ValueError(
-            f"Rows of total weight {summary.weight:g} leave no degrees of freedom for the noise beside "
-            f"{n_coefficients} coefficient(s){intercept}: wait for more than {n_coefficients + centred} rows, or keep "
-            "fewer features."
+            f"Rows of total weight {summary.weight:g} leave less than one degree of freedom for the noise beside "
+            f"{n_coefficients} coefficient(s){intercept}: wait for {n_coefficients + centred + 1} rows or a total "
+            "weight of as many, or keep fewer features."
         )
     return freedom
 

@@ -71,7 +71,7 @@ class ModelSummary:
     n_kept : int
         Features in the model.
     noise : float or None
-        Standard deviation of the response about the model; None if there are too few rows to tell.
+        Standard deviation of the response about the model; None with less than one degree of freedom.
     level : float
         Nominal coverage of the intervals.
     intervals : str
@@ -130,7 +130,7 @@ class ModelSummary:
         if self.noise is not None:
             facts["Noise"] = f"{self.noise:.4g} (standard deviation)"
         elif not self.follows_recent:
-            facts["Noise"] = "unknown: too few rows"
+            facts["Noise"] = "unknown: less than one degree of freedom"
         if self.criterion is not None:
             facts["Criterion"] = f"{self.criterion:.6g}"
         return facts

@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from thresher._utils.times import as_microseconds, is_timedelta
 from thresher._version import __version__
 from thresher.io.schema import CheckpointError, check, describes, is_kernel
 
@@ -174,8 +175,8 @@ class _Writer:
             return value if math.isfinite(value) else {"float": repr(value)}
         if type(value) is bytes:
             return {"bytes": value.hex()}
-        if type(value) is timedelta:
-            return {"timedelta": str(value // timedelta(microseconds=1))}
+        if is_timedelta(value):  # of NumPy or pandas, too; it is one of Python when it is read again
+            return {"timedelta": str(as_microseconds(value))}
         if isinstance(value, type) and value in TYPES.values():
             return {"type": value.__name__}
         if id(value) not in self._numbers:

@@ -115,7 +115,7 @@ class Prequential:
             self.weight += float(root @ root)
             self.n_samples += len(root)
             if summary.forgets:  # about as fast as the summary does
-                self.residual_moments.fade(max(1.0 - len(root) / max(summary.weight, 1.0), 0.0))
+                self.residual_moments.fade(max(1.0 - len(root) / summary.horizon, 0.0))
             self.residual_moments.add(waiting, state.shift_x, error)
 
     def follow(self, coef: Floats, intercept: float, summary: Gram, centred: bool) -> None:

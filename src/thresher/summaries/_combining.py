@@ -42,6 +42,8 @@ def add(ours: State, theirs: State, sign: float) -> None:
     align(ours, theirs)
     if ours.decay is not None and theirs.decay is not None:
         ours.decay.squared += sign * theirs.decay.squared
+        ours.decay.sum_factors += sign * theirs.decay.sum_factors
+        ours.decay.sum_factors_squared += sign * theirs.decay.sum_factors_squared
     if theirs.weight > 0.0:
         translate(theirs, ours.shift_x - theirs.shift_x, ours.shift_y - theirs.shift_y)
         ours.scatter += theirs.scatter if sign == 1.0 else sign * theirs.scatter

@@ -9,7 +9,7 @@ from thresher._utils.arrays import Floats
 from thresher._utils.locks import locked
 from thresher._utils.times import next_times
 from thresher.summaries import _shifted
-from thresher.summaries._decay import check_factor, rescale, undecayed, weight_and_scale
+from thresher.summaries._decay import check_factor, effective_rows, rescale, scale_later, undecayed, weight_and_scale
 from thresher.summaries._shifted import State
 from thresher.summaries._window import BlockWindow, RowWindow, Waiting
 
@@ -47,12 +47,15 @@ class Forgetting:
 
     @property
     def horizon(self) -> int:
-        """How many rows count: all, or as many as are effective if it forgets."""
-        return (
-            min(self._state.n_samples, max(int(weight_and_scale(self._state)[0]), 1))
-            if self.forgets
-            else self._state.n_samples
-        )
+        """How many rows count, whatever their weights: all, those in the window, or the effective number."""
+        state = self._state
+        if self._window is not None:
+            n_rows: float = self._window.n_rows(state)
+        elif state.decay is not None:
+            n_rows = effective_rows(state, state.decay)
+        else:
+            return state.n_samples
+        return min(state.n_samples, max(int(n_rows), 1))
 
     @property
     def last_time(self) -> float | None:
@@ -125,8 +128,8 @@ class Forgetting:
         result = self.plain() if self._window is not None else self.copy()
         state = result._state
         if state.decay is None:
-            state.decay = undecayed(state)
-        rescale(state, float(factor))
+            state.decay = undecayed(state, self.horizon)
+        scale_later(state.decay, float(factor))
         return result
 
     @locked

@@ -28,7 +28,7 @@ from thresher._utils.checks import LARGEST
 from thresher._utils.memory import require_bytes
 from thresher.io.schema import Array, Count, Flag, Is, Number, Schema
 from thresher.summaries._buffer import add_rows, put_rows
-from thresher.summaries._decay import Decay, decayed, weight_and_scale
+from thresher.summaries._decay import ROUNDING, Decay, decayed, weight_and_scale
 
 # The shift moves when the mean is further from it than this share of the second moment about it.
 DRIFT_SHARE = 0.1
@@ -49,6 +49,7 @@ class State:
         # Columns to come are zero until they do.
         lambda s: not s.scatter[len(s.sum_x) :].any() and not s.scatter[:, len(s.sum_x) :].any(),
         lambda s: s.decay is None or len(s.decay.factors) == len(s.buffer),
+        lambda s: s.decay is None or s.decay.sum_factors <= (s.n_samples - s.n_buffered) * (1.0 + ROUNDING),
         scatter=Array("room", "room", dtype="f8 f4"),
         buffer=Array("block", "d"),
         buffer_y=Array("block"),

@@ -6,6 +6,10 @@ added up from two parts, of older and of newer spans. Nothing is subtracted, so 
 are used up, the newer become the older: the two stacks of sliding windows (Tangwongsan, Hirzel, Schneider and Wu, 2015,
 General incremental sliding-window aggregation, PVLDB 8(7)).
 
+Spans of rows are whole rows. With m = floor(w / 10), any eleven spans in a row have w + m rows, and each has m or
+m + 1. So the window has at most w + m rows, and at least w when its eleventh span has only begun. If w is below ten,
+spans are single rows, and the window has exactly w.
+
 A window of rows keeps the rows themselves, in the buffer, and folds none. The next row takes the place of one that has
 left, so the window is exact to the row.
 
@@ -100,7 +104,7 @@ class BlockWindow(Window):
     def span_of(self, clock: Floats) -> Floats:
         """The numbers of the spans in which rows are."""
         if not self.timed:  # whole numbers of rows, so that spans are exact
-            result: Floats = np.floor((clock - 1.0) * N_SPANS / self.length)
+            result: Floats = np.floor((clock - 1.0) * (N_SPANS + 1) / (self.length + self.length // N_SPANS))
             return result
         return np.floor(clock / (self.length / N_SPANS))
 
@@ -127,6 +131,11 @@ class BlockWindow(Window):
             start = stop
         self.now = float(clock[-1])
         return state
+
+    def n_rows(self, state: State) -> int:
+        """How many rows are in the window."""
+        older = self.closed[0].n_samples if self.n_summed else 0
+        return older + (0 if self.newer is None else self.newer.n_samples) + self.current.n_samples
 
     def close(self, state: State, span: float) -> State:
         """Begin another span: the sums of the window are those of the spans that are still in it."""
@@ -301,6 +310,10 @@ class RowWindow(Window):
         state.buffer_y -= root * move_y
         state.shift_x, state.shift_y = shift, shift_y
         return True
+
+    def n_rows(self, state: State) -> int:
+        """How many rows are in the window."""
+        return state.n_samples - self.oldest
 
     def waiting(self, state: State) -> Waiting:
         """The rows that came in since the last block was full, as far as they have not left."""

@@ -19,9 +19,11 @@ from thresher._utils.locks import lock_of, locked
 from thresher._utils.memory import require_bytes
 from thresher.io.checkpoint import Saving
 from thresher.io.schema import Array, Count, Number, Schema
-from thresher.summaries._decay import check_factor
+from thresher.summaries._decay import check_factor, refuse_factor
 
 Indices = Integers
+# Sums of squared factors below this lose digits.
+SMALLEST_SQUARED = 1e-290
 
 
 class Entries(Saving):
@@ -211,7 +213,10 @@ class Entries(Saving):
         (array([[3.]]), 2.0)
         """
         check_factor(factor)
-        return self._scaled(float(factor))
+        result = self._scaled(float(factor))
+        if result._squared is not None and result._squared < SMALLEST_SQUARED and self._total:
+            refuse_factor(factor)
+        return result
 
     @locked
     def plain(self) -> "Entries":

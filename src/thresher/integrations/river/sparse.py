@@ -1,9 +1,9 @@
 """Sparse linear regression as a river regressor."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
+from thresher._utils.times import is_timedelta
 from thresher.estimators import sparse_regressor
 from thresher.integrations.river.regressor import RiverRegressor
 from thresher.selection.criteria import Method
@@ -96,7 +96,7 @@ class SparseRegressor(RiverRegressor):
         self.exact_window = exact_window
         self.drift = drift
         self.horizon = horizon
-        if isinstance(half_life, timedelta) or isinstance(window, timedelta):
+        if is_timedelta(half_life) or is_timedelta(window):
             raise ValueError("Rows of river have no times; give half_life and window as numbers of rows.")
         self._wrap(sparse_regressor.SparseRegressor)
 

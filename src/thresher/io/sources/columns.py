@@ -65,6 +65,7 @@ class Columns:
         lambda columns: len(columns.features) > 0 and len(set(columns.names)) == len(columns.names),
         lambda columns: set(columns.levels) <= set(columns.features) and all(columns.levels.values()),
         lambda columns: len(columns.means) in (0, len(columns.names)),
+        lambda columns: columns.time not in columns.features or not (columns.dates or columns.time in columns.levels),
         target=Text() | None,
         weight=Text() | None,
         features=Tuple(each=Text()),
@@ -107,7 +108,8 @@ class Columns:
         categories : mapping of str to sequence of str, or to None
             Columns of texts and their levels; None takes those in the first rows, as for all other columns of texts.
         time : str, optional
-            The times of rows: numbers of seconds, or dates and times. It is no feature unless `features` has it.
+            The times of rows: numbers of seconds, or dates and times. It is no feature unless `features` has it,
+            which takes numbers.
         """
         asked = dict(categories or {})
         roles = [("--target", [target]), ("--weight", [weight] if weight else []), ("--features", list(features or ()))]
@@ -115,11 +117,18 @@ class Columns:
         for option, names in [*roles, ("--drop", list(drop)), ("--categories", list(asked))]:
             for name in names:
                 source.check_column(name, option)
-        left_out = {target, weight, time, *drop}
+        left_out = {target, weight, *drop, *([] if features is not None and time in features else [time])}
         chosen = [name for name in (source.columns if features is None else features) if name not in left_out]
         if not chosen:
             raise SourceError(f"{source.name} has no columns left to explain {target!r} with.")
         sample, levels, truths = _readable(source.sample(list(asked)), source.name), {}, []
+        # If they are not numbers of seconds, they are dates and times, or cannot be times.
+        dates = time is not None and not is_numeric(sample.schema.field(time).type, booleans=False)
+        if time in chosen and (dates or time in asked):
+            raise SourceError(
+                f"{source.name}: column {time!r} has the times, and is a feature only if it has numbers; leave it out "
+                "of --features."
+            )
         for name in dict.fromkeys(chosen):
             kind = "text" if name in asked or name in source.texts else _kind(sample, name, source)
             if kind == "truth":
@@ -132,8 +141,6 @@ class Columns:
                 raise SourceError(f"{source.name}: column {name!r} has texts, and numbers are needed there.")
             if kind == "truth":
                 truths.append(name)
-        # If they are not numbers of seconds, they are dates and times, or cannot be times.
-        dates = time is not None and not is_numeric(sample.schema.field(time).type, booleans=False)
         plain = cls(target, weight, tuple(dict.fromkeys(chosen)), levels, tuple(truths), time=time, dates=dates)
         twice = [name for name, count in Counter(plain.names).items() if count > 1]
         if twice:
