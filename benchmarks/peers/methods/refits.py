@@ -67,7 +67,7 @@ def scope(real, s):
         def loss(params):
             return jnp.mean((responses - rows @ params) ** 2)
 
-        coef = np.array(ScopeSolver(X.shape[1], min(s, len(y) // 2)).solve(loss, jit=True)) / scales
+        coef = np.array(ScopeSolver(X.shape[1], min(s, X.shape[1], len(y) // 2)).solve(loss, jit=True)) / scales
         return coef, mean - means @ coef
 
     return fit
