@@ -204,3 +204,34 @@ def test_edges(n, estimate):
         np.testing.assert_allclose(model.predict(X), y, atol=1e-4)
     one = listed(estimate=estimate).fit(X[:, :1], y)
     assert np.isfinite(one.coef_).all()
+
+
+def spectra(seed, n, d=100, n_parts=8):
+    """Smooth curves, neighbours correlated by more than .99; y is a contrast of a few of their parts."""
+    rng = np.random.default_rng(seed)
+    grid = np.linspace(0.0, 1.0, d)
+    parts = np.exp(-0.5 * ((grid - rng.uniform(0, 1, (n_parts, 1))) / rng.uniform(0.05, 0.3, (n_parts, 1))) ** 2)
+    scores = rng.standard_normal((n, n_parts)) * rng.uniform(0.2, 2.0, n_parts)
+    X = scores @ parts + 2.0 * rng.standard_normal((n, 1)) + 0.001 * rng.standard_normal((n, d))
+    y = scores[:, 0] + 0.5 * scores[:, 1] - 0.3 * scores[:, 2]
+    return X, y / y.std() + 0.1 * rng.standard_normal(n)
+
+
+def test_nearly_collinear_columns_are_no_trouble():
+    # Coefficients are in the tens, of both signs, and cancel: no single column is worth much.
+    ratios = []
+    for seed in range(6):
+        X, y = spectra(seed, 1150)
+        assert np.corrcoef(X[:, 40], X[:, 41])[0, 1] > 0.99
+        errors = [
+            np.mean((model.fit(X[:150], y[:150]).predict(X[150:]) - y[150:]) ** 2)
+            for model in (
+                SparseRegressor(),
+                SparseRegressor(estimate="posterior_mean"),
+                SparseRegressor(selection="ebic"),
+            )
+        ]
+        ratios.append([errors[0] / errors[2], errors[1] / errors[2]])
+    default, mean = np.exp(np.log(ratios).mean(axis=0))
+    assert default < 2.0
+    assert mean < 1.2

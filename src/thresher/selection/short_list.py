@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from thresher._utils.arrays import Floats, Integers
+from thresher._utils.tolerances import PERFECT
 from thresher.io.schema import Array, Count, Either, Is, Number, Schema
 from thresher.selection.criteria import Criterion, Selection
 from thresher.selection.ebic import Ebic
@@ -134,7 +135,8 @@ class PosteriorSelection(Criterion):
         """The list that this posterior asks for."""
         moments = summary.moments(centred)
         basis = FeatureBasis(moments.toward(posterior.coef))
-        enough, distances = self.within * posterior.risk * moments.weight, [basis.residual]
+        distances = [basis.residual]
+        enough = max(self.within * posterior.risk * moments.weight, PERFECT * basis.residual)
         while basis.residual > enough and basis.add_best():
             distances.append(basis.residual)
         needed = None
@@ -167,11 +169,18 @@ class PosteriorSelection(Criterion):
     ) -> Floats:
         """The ridge with which these coefficients solve the normal equations; none where nothing needs shrinking."""
         matrix, vector, _ = summary.equations(support, centred)
+        plain = least_squares(summary, support, centred).values
         if len(support) and np.array_equal(support, criterion_support):
             # The squares of d t statistics of noise reach 2 log(d).
             beyond = 4.0 * log(max(summary.n_features, 2)) * posterior.noise_variance
-            plain = least_squares(summary, support, centred).values
             if np.all(plain**2 > beyond * np.diagonal(np.linalg.pinv(matrix, hermitian=True))):
                 return np.zeros(len(support))
         pull = np.divide(vector - matrix @ values, values, out=np.zeros(len(support)), where=values != 0.0)
-        return np.clip(pull, 0.0, LARGEST_RIDGE * np.diagonal(matrix))
+        ridge = np.clip(pull, 0.0, LARGEST_RIDGE * np.diagonal(matrix))
+        if np.any(pull < 0.0):
+            # No ridge gives exactly these coefficients, and among nearly collinear features not even close ones.
+            shrunk = least_squares(summary, support, centred, ridge).values
+            farther, closer = ((b - values) @ matrix @ (b - values) for b in (shrunk, plain))
+            if closer < farther:
+                return np.zeros(len(support))
+        return ridge

@@ -17,7 +17,7 @@ from thresher.solvers.subsets import Subsets
 from thresher.summaries.gram import Gram
 from thresher.summaries.moments import Moments
 
-# Half of the chains begin at a support, half at zero.
+# Their differences tell the Monte Carlo error.
 N_CHAINS = 4
 # Sweeps of each chain after which the Monte Carlo error is looked at.
 BATCH = 10
@@ -163,8 +163,8 @@ def posterior(
     burn_in : int, default=20
         Sweeps of each chain before its draws count.
     start : array-like of int, optional
-        Features of the model at which half of the chains begin; the others begin with none. By default a model found by
-        forward selection, backward elimination and swaps.
+        Features of the model at which the chains begin. By default a model found by forward selection, backward
+        elimination and swaps.
     random_state : int or None, default=0
         Seed of the draws; None draws one.
 
@@ -235,16 +235,17 @@ def _first_support(summary: Gram, moments: Moments, centred: bool) -> Integers:
 def _chains(
     columns: Columns, begin: Floats, freedom: float, direction: Floats, seeds: np.random.SeedSequence
 ) -> list[Chain]:
-    """Chains that begin at this model and at zero, in turn."""
+    """Chains that begin at this model: among columns that are nearly collinear, none would find it from zero."""
     n, d, least = columns.weight, len(begin), PERFECT * columns.weight
     first = columns.residual(begin, least) / max(freedom - np.count_nonzero(begin), 1.0)
-    largest = 2.0 * n * float(np.max((columns.products / n) ** 2)) / first
+    # Coefficients of nearly collinear columns may be much larger than correlations.
+    largest = 2.0 * n * float(max(np.max((columns.products / n) ** 2), np.max(begin**2))) / first
     powers = min(max(ceil(log(1.0 + largest, 4.0)), 2), LAST_POWER)
     shares = np.array([*SMALL_SHARES, *(1.0 - 0.25**m for m in range(1, powers + 1))])
     prior = np.array([sqrt(d), *[NONZERO / len(shares)] * len(shares)])
     return [
-        Chain(columns, shares, prior, freedom, least, (1 - i % 2) * begin, np.random.default_rng(seed), direction)
-        for i, seed in enumerate(seeds.spawn(N_CHAINS))
+        Chain(columns, shares, prior, freedom, least, begin, np.random.default_rng(seed), direction)
+        for seed in seeds.spawn(N_CHAINS)
     ]
 
 
