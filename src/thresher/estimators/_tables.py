@@ -45,7 +45,7 @@ class TableRows(StreamingRows):
         features : list of str, optional
             Columns of an Arrow table: numbers, categories, or single levels such as ``"colour=red"``. By default those
             of the last call; in the first one, all other columns of numbers, and all levels of columns with an Arrow
-            dictionary.
+            dictionary. A warning names the columns of other types, which are left out.
         times : array-like of shape (n,), or str, optional
             When each row was, for models that forget by the clock: numbers of seconds, or dates and times. They must
             not go back. The name of the column if X is an Arrow table.
@@ -79,6 +79,7 @@ class TableRows(StreamingRows):
             self._check_parameters()
             names = column_name(sample_weight, "sample_weight"), column_name(times, "times")
             table = Table(X, y, names[0], features, self._storage(), features is not None, names[1])
+            table.warn_of_unused()
             blocks = self._blocks(table)
             first = self._with_responses(next(blocks), reset=True)
             self._name_features(table)
@@ -133,6 +134,7 @@ class TableRows(StreamingRows):
             )
         if fitted and len(table.names) != self.n_features_in_:
             raise ValueError(f"The table has {len(table.names)} features and the model has {self.n_features_in_}.")
+        table.warn_of_unused()
         return table
 
     @staticmethod
