@@ -773,6 +773,23 @@ def test_the_page_about_the_command_runs_as_printed(tmp_path, monkeypatch, capfd
     assert n_shell >= 1
 
 
+def test_the_commands_of_the_tutorial_run_after_its_python(tmp_path, monkeypatch, capfd):
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text()
+    namespace = {"__name__": "__main__"}
+    for language, code in re.findall(r"^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        if language == "python":
+            exec(compile(code, "docs/tutorial.md", "exec"), namespace)
+        for line in code.splitlines():
+            if language == "console" and line.startswith("thresher "):
+                assert main(shlex.split(line)[1:]) == 0, line
+                capfd.readouterr()
+                if line.startswith("thresher fit"):
+                    assert main(shlex.split(line)[1:]) == 2
+                    assert "--overwrite starts over" in capfd.readouterr().err
+
+
 def test_demo(here, capfd):
     status, out, _ = run(capfd, "demo", "--plot", "d.png")
     assert status == 0
