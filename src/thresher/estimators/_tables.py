@@ -9,6 +9,7 @@ import numpy as np
 
 from thresher._utils.arrays import Floats
 from thresher._utils.arrow import Table, is_table
+from thresher._utils.feature_names import column_of
 from thresher._utils.locks import lock_of, locked
 from thresher._utils.threads import blas_threads_for
 from thresher._utils.warnings import warn_caller
@@ -160,7 +161,12 @@ class TableRows(StreamingRows):
         """Whether X is a table whose columns are to be found by their names."""
         if not is_table(X):
             return False
-        return type(X).__module__.split(".")[0] not in FRAMES or "_columns_by_name" in self.__dict__
+        if type(X).__module__.split(".")[0] not in FRAMES or "_columns_by_name" in self.__dict__:
+            return True
+        # A model that `thresher fit` made has features such as "area=north", and the frame a column "area".
+        names, columns = getattr(self, "feature_names_in_", ()), {*map(str, X.columns)}
+        others = [str(name) for name in names if str(name) not in columns]
+        return bool(others) and all(column_of(name, columns) is not None for name in others)
 
     def _table_to_predict(self, X: Any) -> Iterator[Floats]:
         """The rows of a table, some at a time, with the columns of the model."""
