@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from datetime import timedelta
 
 import numpy as np
 import pandas as pd
@@ -267,6 +268,37 @@ def test_tables_that_do_not_fit_are_refused(data):
     model = SparseRegressor().fit(table.drop_columns(["w"]), "price")
     with pytest.raises(ValueError, match="no column 'x5'"):
         model.predict(table.drop_columns(["x5"]))
+
+
+TOLD = r"columns 'note', 'day' are left out of the features, .*cast texts to a category .*features=\[\.\.\.\]"
+
+
+@pytest.mark.parametrize("call", ["fit", "partial_fit"])
+def test_columns_left_out_are_named_once(data, call, recwarn):
+    X, y, _ = data
+    day = pa.array(np.arange(N).astype("datetime64[D]"))
+    table = arrow(X, y, note=["a", "b"] * (N // 2), day=day)
+    with pytest.warns(UserWarning, match=TOLD) as told:
+        model = getattr(SparseRegressor(), call)(table, "price")
+    assert len(told) == 1
+    assert list(model.feature_names_in_) == NAMES
+    with pytest.warns(UserWarning, match=TOLD):
+        Gram(D).absorb(table, "price")
+    recwarn.clear()
+    model.partial_fit(table, "price")  # the features are known by now
+    model.predict(table)
+    getattr(SparseRegressor(), call)(table, "price", features=NAMES)
+    forgetting = SparseRegressor(half_life=timedelta(days=9))
+    getattr(forgetting, call)(table.drop_columns(["note"]), "price", times="day")
+    assert not recwarn.list
+
+
+def test_texts_that_are_no_categories_are_told_the_remedy():
+    table = pa.table({"area": ["north", "south"], "price": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="no columns of numbers or categories to be features; cast texts"):
+        SparseRegressor().fit(table, "price")
+    with pytest.raises(ValueError, match=r"'area' has values of type string.*features=\['area=LEVEL', ...\]"):
+        SparseRegressor().fit(table, "price", features=["area"])
 
 
 def test_the_index_of_a_pandas_frame_is_no_feature(data):

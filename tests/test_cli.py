@@ -746,6 +746,56 @@ def test_progress_goes_to_the_standard_error_line_by_line(here, capfd, monkeypat
     assert run(capfd, "predict", "m", "t.parquet", "-o", "p.csv", "--quiet")[2] == ""
 
 
+def test_levels_of_a_category_are_found_by_the_command_and_by_python(here, capfd):
+    pandas = pytest.importorskip("pandas")
+    frame = TABLE.to_pandas()
+    new = frame.drop(columns=["y", "x5"])  # x5 is not used
+    model = SparseRegressor().fit(frame.assign(kind=frame["kind"].astype("category")), y="y")
+    assert {"x0", "kind=b"} < {*model.get_feature_names_out()}
+    assert "x5" not in model.get_feature_names_out()
+    model.save("python")
+    new.to_csv("new.csv", index=False)
+    new.assign(kind=new["kind"].astype("category")).to_parquet("new.parquet")
+    expected = model.predict(frame)
+    for file in ("new.csv", "new.parquet"):
+        assert run(capfd, "predict", "python", file, "-o", "p.parquet")[0] == 0
+        np.testing.assert_allclose(pq.read_table("p.parquet")["prediction"].to_numpy(), expected, rtol=1e-12)
+    new.assign(kind=new["kind"].where(new["x0"] > 0, None), x6=None).to_csv("gaps.csv", index=False)
+    assert run(capfd, "predict", "python", "gaps.csv", "-o", "p.parquet", "--missing", "mean")[0] == 0
+    share = model.summary_.mean_x[list(model.feature_names_in_).index("kind=b")]
+    level = model.coef_[list(model.feature_names_in_).index("kind=b")]
+    filled = np.where(X[:, 0] > 0, expected, expected + (share - (KINDS == "b")) * level)
+    np.testing.assert_allclose(pq.read_table("p.parquet")["prediction"].to_numpy(), filled, rtol=1e-9)
+    status, _, err = run(capfd, "predict", "python", "gaps.csv", "-o", "p.csv")
+    assert (status, "'kind'" in err) == (3, True)
+    new.drop(columns=["kind", "x1"]).to_csv("few.csv", index=False)
+    status, _, err = run(capfd, "predict", "python", "few.csv")
+    assert (status, "no column 'x1' for a feature of the model" in err) == (3, True)
+
+    assert run(capfd, "fit", "t.csv", "-t", "y", "-m", "command")[0] == 0
+    loaded = thresher.load("command")
+    assert run(capfd, "predict", "command", "t.csv", "-o", "p.parquet")[0] == 0
+    expected = pq.read_table("p.parquet")["prediction"].to_numpy()
+    for texts in (frame, frame.assign(kind=frame["kind"].astype("category"))):
+        np.testing.assert_allclose(loaded.predict(texts), expected, rtol=1e-12)
+    encoded = pandas.get_dummies(frame, columns=["kind"], prefix_sep="=")[list(loaded.feature_names_in_)]
+    np.testing.assert_allclose(loaded.predict(encoded.astype(float)), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(frame.drop(columns=["x1"]))
+
+
+def test_a_model_that_keeps_nothing_predicts_from_its_first_column(here, capfd):
+    A = np.c_[np.ones(N), X[:, :2]]
+    noise = X[:, 2] - A @ np.linalg.lstsq(A, X[:, 2], rcond=None)[0]
+    pa.csv.write_csv(pa.table({"a": X[:, 0], "b": X[:, 1], "y": noise}), "noise.csv")
+    assert run(capfd, "fit", "noise.csv", "-t", "y", "-m", "m")[0] == 0
+    model = thresher.load("m")
+    assert not model.coef_.any()
+    pa.csv.write_csv(pa.table({"a": X[:5, 0]}), "new.csv")
+    assert run(capfd, "predict", "m", "new.csv", "-o", "p.parquet")[0] == 0
+    assert pq.read_table("p.parquet")["prediction"].to_pylist() == [model.intercept_] * 5
+
+
 def test_the_page_about_the_command_runs_as_printed(tmp_path, monkeypatch, capfd):
     """In order, in an empty directory; what it says is printed is printed.
 
@@ -771,6 +821,23 @@ def test_the_page_about_the_command_runs_as_printed(tmp_path, monkeypatch, capfd
                     subprocess.run(["bash", "-ec", line], env=environment, check=True)
         out = capfd.readouterr().out
     assert n_shell >= 1
+
+
+def test_the_commands_of_the_tutorial_run_after_its_python(tmp_path, monkeypatch, capfd):
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text()
+    namespace = {"__name__": "__main__"}
+    for language, code in re.findall(r"^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        if language == "python":
+            exec(compile(code, "docs/tutorial.md", "exec"), namespace)
+        for line in code.splitlines():
+            if language == "console" and line.startswith("thresher "):
+                assert main(shlex.split(line)[1:]) == 0, line
+                capfd.readouterr()
+                if line.startswith("thresher fit"):
+                    assert main(shlex.split(line)[1:]) == 2
+                    assert "--overwrite starts over" in capfd.readouterr().err
 
 
 def test_demo(here, capfd):

@@ -1037,3 +1037,18 @@ def test_error_decays_like_one_over_t():
         errors.append(row)
     slopes = np.diff(np.log(np.mean(errors, axis=0))) / np.log(4)
     assert np.all(np.abs(slopes + 1.0) < 0.35)
+
+
+def test_the_diagnosis_names_a_missing_intercept(rng):
+    X = rng.standard_normal((500, 8))
+    y = 100.0 + 2.0 * X[:, 1] + rng.standard_normal(500)
+    found = OnlineHardThresholding(2).fit(X, y).diagnose()["intercept"]
+    assert found.severity == "warning"
+    assert found.numbers == {"mean": pytest.approx(y.mean()), "deviation": pytest.approx(y.std())}
+    assert "fit_intercept=True, or --fit-intercept" in found.sentence
+    assert found.sentence in str(OnlineHardThresholding(2).fit(X, y).summary())
+    for model, response in (
+        (OnlineHardThresholding(2, fit_intercept=True), y),
+        (OnlineHardThresholding(2), y - y.mean() + 0.99 * y.std()),
+    ):
+        assert "intercept" not in model.fit(X, response).diagnose().to_dict()

@@ -178,6 +178,16 @@ def test_levels_of_a_category(frame, rows):
     assert_summary(gram, np.column_stack([X[:, 0], colour == "red"]), y)
 
 
+def test_columns_left_out_are_named_once(frame, recwarn):
+    fit(SparseRegressor(), frame, "y")
+    told = [str(warning.message) for warning in recwarn if "left out" in str(warning.message)]
+    assert len(told) == 1
+    assert "column 'colour' is left out of the features" in told[0]
+    recwarn.clear()
+    fit(SparseRegressor(), frame, "y", features=NAMES)
+    assert not [warning for warning in recwarn if "left out" in str(warning.message)]
+
+
 def test_bad_input_is_named(frame, table, monkeypatch):
     with pytest.raises(ValueError, match="no column 'z'"):
         summarize(frame, "z")

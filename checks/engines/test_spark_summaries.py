@@ -29,7 +29,10 @@ def test_a_summary_is_that_of_the_rows(frame, rows, levels, monkeypatch):
 
 def test_all_other_numbers_are_features_by_default(frame, rows):
     X, y, w, _ = rows
-    assert_summary(summarize(frame, None, "y"), np.column_stack([X, w]), y)
+    with pytest.warns(UserWarning, match=r"column 'colour' is left out of the features.*features=\['size'") as told:
+        summary = summarize(frame, None, "y")
+    assert len(told) == 1
+    assert_summary(summary, np.column_stack([X, w]), y)
 
 
 def test_the_same_partitions_give_the_same_bits(spark, files):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
 from thresher._utils.checks import LARGEST, check_range
-from thresher._utils.feature_names import column_of
+from thresher._utils.feature_names import column_of, some_of, warn_of_unused
 
 DOUBLE = np.dtype(np.float64)
 # Numbers in a block: large enough for calls to be cheap, small enough to stay in the cache while columns become rows.
@@ -21,6 +21,8 @@ BLOCK_NUMBERS = 1 << 20
 FEWEST_ROWS, MOST_ROWS = 256, 8192
 # What to do where the dictionary of the first rows does not tell all levels.
 ADVICE = "name the levels that count with features=['{column}={level}', ...]"
+# How a column of texts becomes a feature.
+TO_CATEGORY = "cast texts to a category (an Arrow dictionary)"
 
 
 class Block(NamedTuple):
@@ -86,6 +88,8 @@ class Table:
     ----------
     features : list of Feature
     names : list of str
+    unused : list of str
+        Columns that are no features because of their types, if `features` was not given.
     n_unknown : int
         Values so far whose level is not among the features.
     """
@@ -114,10 +118,11 @@ class Table:
         self._weight, self._dtype, self._lenient, self._time = weight, dtype, lenient, time
         self._others = [*self._targets, *([] if weight is None else [weight])]
         self.n_unknown = 0
+        self.unused: list[str] = []
         self._last_time = -np.inf
         self._check_columns()
         if time is not None and time not in self._types:
-            raise ValueError(f"The table has no column {time!r}; it has {_some(self._schema.names)}.")
+            raise ValueError(f"The table has no column {time!r}; it has {some_of(self._schema.names)}.")
         if time in self._others:
             raise ValueError(f"Column {time!r} has the times and cannot be a response or a weight as well.")
         self._batches = iter(reader)
@@ -130,8 +135,13 @@ class Table:
         if twice:
             raise ValueError(f"The feature {twice[0]!r} is there twice; name each once.")
         if not self.features:
-            raise ValueError("The table has no columns of numbers or categories to be features.")
+            advice = f"; {TO_CATEGORY}" if self.unused else ""
+            raise ValueError(f"The table has no columns of numbers or categories to be features{advice}.")
         self._places = _places_by_column(self.features)
+
+    def warn_of_unused(self) -> None:
+        """Warn of columns that are no features because of their types."""
+        warn_of_unused(self.unused, f"{TO_CATEGORY} to use them")
 
     # -- columns ---------------------------------------------------------------------------------------
 
@@ -145,7 +155,7 @@ class Table:
             if self._others.count(name) > 1:
                 raise ValueError(f"Column {name!r} is named twice among the responses and the weight; name it once.")
             if name not in names:
-                raise ValueError(f"The table has no column {name!r}; it has {_some(names)}.")
+                raise ValueError(f"The table has no column {name!r}; it has {some_of(names)}.")
             self._require_numbers(name)
 
     def _require_numbers(self, name: str) -> None:
@@ -160,11 +170,11 @@ class Table:
         is_dictionary, kinds = self._pa.types.is_dictionary, self._types
         if features is None:
             left_out = {*self._others, self._time, *_index_columns(self._schema)}
-            features = [
-                name
-                for name, kind in kinds.items()
-                if name not in left_out and (is_numeric(kind) or is_dictionary(kind))
-            ]
+            others = {
+                name: is_numeric(kind) or is_dictionary(kind) for name, kind in kinds.items() if name not in left_out
+            }
+            features = [name for name, fits in others.items() if fits]
+            self.unused = [name for name, fits in others.items() if not fits]
         elif isinstance(features, str):
             raise TypeError(f"features must be a list of names, got the text {features!r}.")
         found: list[Feature] = []
@@ -175,6 +185,11 @@ class Table:
             if name in kinds:
                 if is_dictionary(kinds[name]):
                     found += [Feature(name, level) for level in self._levels(name)]
+                elif self._is_category(name):
+                    raise ValueError(
+                        f"Column {name!r} has values of type {kinds[name]}, and features are numbers or categories; "
+                        f"{TO_CATEGORY}, or {ADVICE.format(column=name, level='LEVEL')}."
+                    )
                 else:
                     self._require_numbers(name)
                     found.append(Feature(name))
@@ -186,7 +201,7 @@ class Table:
         """The feature behind a name such as "colour=red", or an error."""
         column = column_of(name, self._schema.names)
         if column is None:
-            raise ValueError(f"The table has no column {name!r}; it has {_some(self._schema.names)}.")
+            raise ValueError(f"The table has no column {name!r}; it has {some_of(self._schema.names)}.")
         if not self._is_category(column):
             raise ValueError(f"Column {column!r} has no levels, for its type is {self._types[column]}.")
         return Feature(column, name[len(column) + 1 :])
@@ -366,8 +381,3 @@ def _index_columns(schema: Any) -> list[str]:
 
 def _is_other_string(types: Any, kind: Any) -> bool:
     return bool(types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:8]))
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

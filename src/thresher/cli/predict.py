@@ -12,8 +12,11 @@ from thresher.io.sources.choices import POLICIES
 PANEL = "Models"
 HELP = """Predict the response for rows, in the order in which they come.
 
+Only the columns that the model uses are needed. Features such as area=north, of a model that was fitted in
+Python, are found in the column area.
+
 Writes one column, named prediction, as Parquet or CSV by the suffix of the output, or as CSV to the standard
-output. With [bold]--missing skip[/bold], rows with missing values get an empty prediction.
+output. With [bold]--missing skip[/bold], rows with missing values in these columns get an empty prediction.
 
 Example: [bold]thresher predict price.thresher new.csv -o predicted.parquet[/bold]
 """

@@ -2,12 +2,15 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from thresher._utils.arrays import Floats
+from thresher._utils.feature_names import column_of
 from thresher._utils.new_file import new_file_beside, real_path
 from thresher.cli.errors import OptionsError
 from thresher.cli.live import Live
@@ -33,13 +36,13 @@ def predict(model: Path, source: Source, output: Path | None, missing: str, quie
     learner, ingest = Ingest.read(model)
     if not isinstance(learner, SparseLinear) or not hasattr(learner, "summary_"):
         raise CheckpointError(f"{model} holds a {type(learner).__name__} that cannot predict rows.")
-    columns = _columns(ingest, learner, model)
+    columns = _columns(ingest, learner, model, source)
     columns.check(source)
     if output is not None and source.reads(output):
         raise OptionsError(f"{output} is one of the files with the rows; write the predictions somewhere else.")
     batches = Batches(source, columns, missing, digest=False)  # type: ignore[arg-type]
     with Live(source, 0, wanted=not quiet) as line, Prefetcher(batches) as ahead:
-        predictions = _predicted(learner, ahead, line)
+        predictions = _predicted(_Linear(learner, columns), ahead, line)
         if output is None:
             _write_csv(predictions, sys.stdout.buffer)
             return
@@ -57,21 +60,51 @@ def predict(model: Path, source: Source, output: Path | None, missing: str, quie
             beside.replace(target)
 
 
-def _columns(ingest: Ingest | None, learner: Any, path: Path) -> Columns:
-    """How rows become what the model was fitted to."""
-    if ingest is not None:
-        return ingest.columns.without_target()
+def _columns(ingest: Ingest | None, learner: Any, path: Path, source: Source) -> Columns:
+    """How rows become what the model was fitted to, as far as the model uses them."""
     names = getattr(learner, "feature_names_in_", None)
     if names is None:
         raise CheckpointError(f"{path} lacks the names of its columns; fit it to a data frame, or by thresher fit.")
-    return Columns(None, None, tuple(map(str, names)), {}, (), tuple(learner.summary_.mean_x))
+    if ingest is None:
+        columns = _columns_by_name([str(name) for name in names], learner.summary_.mean_x, source)
+    else:
+        columns = ingest.columns.without_target()
+    return columns.using(str(name) for name in names[np.flatnonzero(learner.coef_)])
 
 
-def _predicted(learner: Any, batches: Prefetcher[Batch], line: Live) -> Iterator[Any]:
+def _columns_by_name(names: list[str], means: Any, source: Source) -> Columns:
+    """Columns of a source for features that only have names; "colour=red" is a level if there is a column "colour"."""
+    there, levels = {*source.columns}, dict[str, list[str]]()
+    features: dict[str, None] = {}
+    for name in names:
+        column = None if name in there else column_of(name, there)
+        features[name if column is None else column] = None
+        if column is not None:
+            levels.setdefault(column, []).append(name[len(column) + 1 :])
+    columns = Columns(None, None, tuple(features), {name: tuple(found) for name, found in levels.items()}, ())
+    mean_of = dict(zip(names, means, strict=True))
+    return replace(columns, means=tuple(float(mean_of[name]) for name in columns.names))
+
+
+class _Linear:
+    """A model as a function of the columns that are read."""
+
+    def __init__(self, learner: Any, columns: Columns) -> None:
+        places = {str(name): place for place, name in enumerate(learner.feature_names_in_)}
+        coef = learner.coef_[[places[name] for name in columns.names]]
+        self._support = np.flatnonzero(coef)
+        self._coef, self._intercept = coef[self._support], learner.intercept_
+
+    def __call__(self, X: Floats) -> Floats:
+        predicted: Floats = X[:, self._support] @ self._coef + self._intercept
+        return predicted
+
+
+def _predicted(model: _Linear, batches: Prefetcher[Batch], line: Live) -> Iterator[Any]:
     """Tables of predictions."""
     counts = dict.fromkeys(TOLD, 0)
     for batch in batches:
-        yield _predictions(learner, batch)
+        yield _predictions(model, batch)
         line.show(batch.place.n_rows)
         for name in counts:
             counts[name] += getattr(batch, name)
@@ -80,10 +113,8 @@ def _predicted(learner: Any, batches: Prefetcher[Batch], line: Live) -> Iterator
             print(f"thresher: note: {count:,} {TOLD[name]}", file=sys.stderr)
 
 
-def _predictions(learner: Any, batch: Batch) -> Any:
-    coef = learner.coef_
-    support = np.flatnonzero(coef)
-    values = batch.X[:, support] @ coef[support] + learner.intercept_
+def _predictions(model: _Linear, batch: Batch) -> Any:
+    values = model(batch.X)
     if batch.kept is not None:
         every = np.full(len(batch.kept), np.nan)
         every[batch.kept] = values

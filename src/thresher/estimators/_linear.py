@@ -178,18 +178,21 @@ class SummaryLinear(SparseLinear, TableRows):
     def diagnose(self) -> "Diagnosis":
         """What could be wrong: too few rows, conditioning, near-twins, constant columns, noise, an unstable support.
 
+        A model without an intercept is told to have one if the mean of y exceeds the standard deviation of y.
+
         Returns
         -------
         Diagnosis
             Prints as text, shows as a table in notebooks; ``to_dict()`` for machines.
         """
-        from thresher.inference.diagnostics import diagnose
+        from thresher.estimators._missing_intercept import missing_intercept
+        from thresher.inference.diagnostics import Diagnosis, diagnose
 
         coef, n = self._sparse_coef, self.n_samples_seen_
         since = n - self.summary_.horizon if self.summary_.forgets else n / 2
         recent = [record for record in self.selection_history_ if record.n_samples >= since]
         names = getattr(self, "feature_names_in_", None)
-        return diagnose(
+        found = diagnose(
             self.summary_,
             coef,
             max(int(np.count_nonzero(coef)), 1),
@@ -198,6 +201,8 @@ class SummaryLinear(SparseLinear, TableRows):
             [*((record.n_samples, record.support) for record in recent), (n, np.flatnonzero(coef))],
             self._scored.residual_moments,
         )
+        missing = missing_intercept(self.summary_, self._family.centred)
+        return found if missing is None else Diagnosis((*found.findings, missing))
 
     @locked
     def summary(self, level: float = 0.95) -> "ModelSummary":

@@ -9,6 +9,7 @@ import numpy as np
 
 from thresher._utils.arrays import Floats
 from thresher._utils.arrow import Table, is_table
+from thresher._utils.feature_names import column_of
 from thresher._utils.locks import lock_of, locked
 from thresher._utils.threads import blas_threads_for
 from thresher._utils.warnings import warn_caller
@@ -45,7 +46,7 @@ class TableRows(StreamingRows):
         features : list of str, optional
             Columns of an Arrow table: numbers, categories, or single levels such as ``"colour=red"``. By default those
             of the last call; in the first one, all other columns of numbers, and all levels of columns with an Arrow
-            dictionary.
+            dictionary. A warning names the columns of other types, which are left out.
         times : array-like of shape (n,), or str, optional
             When each row was, for models that forget by the clock: numbers of seconds, or dates and times. They must
             not go back. The name of the column if X is an Arrow table.
@@ -79,6 +80,7 @@ class TableRows(StreamingRows):
             self._check_parameters()
             names = column_name(sample_weight, "sample_weight"), column_name(times, "times")
             table = Table(X, y, names[0], features, self._storage(), features is not None, names[1])
+            table.warn_of_unused()
             blocks = self._blocks(table)
             first = self._with_responses(next(blocks), reset=True)
             self._name_features(table)
@@ -133,6 +135,7 @@ class TableRows(StreamingRows):
             )
         if fitted and len(table.names) != self.n_features_in_:
             raise ValueError(f"The table has {len(table.names)} features and the model has {self.n_features_in_}.")
+        table.warn_of_unused()
         return table
 
     @staticmethod
@@ -158,7 +161,12 @@ class TableRows(StreamingRows):
         """Whether X is a table whose columns are to be found by their names."""
         if not is_table(X):
             return False
-        return type(X).__module__.split(".")[0] not in FRAMES or "_columns_by_name" in self.__dict__
+        if type(X).__module__.split(".")[0] not in FRAMES or "_columns_by_name" in self.__dict__:
+            return True
+        # A model that `thresher fit` made has features such as "area=north", and the frame a column "area".
+        names, columns = getattr(self, "feature_names_in_", ()), {*map(str, X.columns)}
+        others = [str(name) for name in names if str(name) not in columns]
+        return bool(others) and all(column_of(name, columns) is not None for name in others)
 
     def _table_to_predict(self, X: Any) -> Iterator[Floats]:
         """The rows of a table, some at a time, with the columns of the model."""

@@ -149,11 +149,11 @@ class OnlineHardThresholding(OnlineRows, SummaryLinear):
 
     Examples
     --------
-    The paper's first experiments: d = 1000, ten features that matter, s = 50, K = 5, a batch of 100 rows.
+    The paper's first experiments: d = 1000, 15 features that matter, s = 50, K = 5, a batch of 100 rows.
 
     >>> from thresher import OnlineHardThresholding
     >>> from thresher.io.sources.synthetic import SparseLinearStream
-    >>> stream = SparseLinearStream(1000, 10, signal=0.5, seed=0)
+    >>> stream = SparseLinearStream(1000, 15, signal=0.2, seed=0)
     >>> model = OnlineHardThresholding(50, n_steps=5, step_size=0.001, n_warmup=100)
     >>> model = model.partial_fit(*stream.draw(3000))
     >>> len(model.support_)

@@ -30,6 +30,9 @@ from thresher.summaries.entries import Entries
 from thresher.summaries.gram import Gram
 from thresher.summaries.multiresponse import MultiResponse
 
+# How columns become features that are none by default.
+TO_USE = "name the levels of columns of texts to use them, such as features=['size', 'colour=red']"
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -14,13 +14,14 @@ except ImportError as error:
 
 from thresher._utils.arrow import import_pyarrow
 from thresher._utils.checks import check_positive_integer, check_rows
-from thresher._utils.feature_names import column_of
+from thresher._utils.feature_names import column_of, some_of, warn_of_unused
 from thresher._utils.threads import one_blas_thread
 from thresher._version import __version__
 from thresher.estimators._linear import SummaryLinear
 from thresher.estimators.reduced_rank_regressor import ReducedRankRegressor
 from thresher.integrations._fitting import fitted, refuse_memory
 from thresher.integrations._partials import (
+    TO_USE,
     EntriesPlan,
     Plan,
     check_version,
@@ -63,7 +64,8 @@ def summarize(
     sample_weight : str or dask.array.Array, optional
         Weights, given as `y` is.
     features : list of str, optional
-        Columns of a data frame; by default all other columns of numbers.
+        Columns of a data frame, or levels of a column of texts or categories as ``"colour=red"``. By default all other
+        columns of numbers; a warning names the columns that are left out.
     dtype : {"float64", "float32"}, default="float64"
         How co-moments are stored.
     n_folds : int, default=0
@@ -243,6 +245,9 @@ def _of_frame(X: Any, y: Any, weight: Any, features: Sequence[str] | None, dtype
         raise TypeError("With a data frame X, sample_weight must be the name of a column.")
     others = [*targets, *([] if weight is None else [weight])]
     names = _features(X, others, features)
+    if features is None:
+        used = {*names, *others}
+        warn_of_unused([name for name in X.columns if name not in used], TO_USE)
     plan = plan_for(names, y, weight, dtype, n_folds)
     columns = list(X.columns)
     known = set(columns)
@@ -275,7 +280,7 @@ def _features(X: Any, others: Sequence[str], features: Sequence[str] | None) -> 
         if name in types and not _is_number(types[name]):
             raise ValueError(f"Column {name!r} has values of type {types[name]}, and numbers are needed there.")
         if name not in types and column_of(name, types) is None:
-            raise ValueError(f"The data frame has no column {name!r}; it has {', '.join(map(repr, [*types][:8]))}.")
+            raise ValueError(f"The data frame has no column {name!r}; it has {some_of([*types])}.")
     return names
 
 

@@ -52,6 +52,7 @@ def absorb_table(
         )
     if len(table.names) != summary.n_features:
         raise ValueError(f"The table has {len(table.names)} features; the summary has {summary.n_features}.")
+    table.warn_of_unused()
     blocks = iter(table)
     first, second = next(blocks), next(blocks, None)
     with lock_of(summary), lock_of(gram), blas_threads_for(gram.n_features):

@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, BooleanType, NumericType, StringType
 
-from thresher._utils.feature_names import column_of
-from thresher.integrations._partials import Plan
+from thresher._utils.feature_names import column_of, some_of, warn_of_unused
+from thresher.integrations._partials import TO_USE, Plan
 
 NUMBERS = (NumericType, BooleanType)
 
@@ -28,7 +28,7 @@ class Columns:
         """Raise unless there is one column of this name."""
         if self._counts[name] != 1:
             fault = "no column" if name not in self._counts else "more than one column"
-            raise ValueError(f"The data frame has {fault} {name!r}; it has {', '.join(map(repr, self.names[:8]))}.")
+            raise ValueError(f"The data frame has {fault} {name!r}; it has {some_of(self.names)}.")
 
     def require_number(self, name: str) -> None:
         """Raise unless there is one column of this name, and it has numbers."""
@@ -44,7 +44,9 @@ class Columns:
         """Features with names that exist and types that fit: a list, or the name of a column of vectors."""
         if asked is None:
             others = {*left_out}
-            return [name for name in self.names if isinstance(self._types[name], NUMBERS) and name not in others]
+            fits = {name: isinstance(self._types[name], NUMBERS) for name in self.names if name not in others}
+            warn_of_unused([name for name, numeric in fits.items() if not numeric], TO_USE)
+            return [name for name in self.names if fits.get(name)]
         if isinstance(asked, str):
             self.require(asked)
             kind = self._types[asked]

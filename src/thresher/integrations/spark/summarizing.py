@@ -39,7 +39,7 @@ def summarize(
     df : pyspark.sql.DataFrame
     features : list of str, str or None
         Columns of numbers, or levels of a column of texts as ``"colour=red"``; or one column of vectors or arrays; or
-        None for all other columns of numbers.
+        None for all other columns of numbers; a warning names the columns that are left out.
     target : str or list of str
         The response. Several of them give a MultiResponse.
     weight : str, optional

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -189,10 +189,24 @@ class Columns:
         """The same for rows that are only to be predicted."""
         return replace(self, target=None, weight=None, time=None, dates=False)
 
+    def using(self, names: Iterable[str]) -> "Columns":
+        """Only the columns behind these columns of X, with all levels of each; the first one if there are none."""
+        wanted = {*names}
+        behind = {column for name, column in zip(self.names, self.groups, strict=True) if name in wanted}
+        behind = behind or {self.features[0]}
+        means = zip(self.means, self.groups, strict=True) if self.means else ()
+        return replace(
+            self,
+            features=tuple(name for name in self.features if name in behind),
+            levels={name: levels for name, levels in self.levels.items() if name in behind},
+            means=tuple(mean for mean, column in means if column in behind),
+        )
+
     def check(self, source: Source) -> None:
         """Raise if the source lacks a column."""
         for name in self.kinds:
-            source.check_column(name, "--target" if name == self.target else "a feature")
+            role = "--target" if name == self.target else "a feature of the model"
+            source.check_column(name, role)
 
     def rows(self, batch: Any, file: TableFile, first_row: int) -> Rows:
         """The numbers of an Arrow record batch. A value that is not a number is an error."""
