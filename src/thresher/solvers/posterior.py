@@ -147,8 +147,8 @@ def posterior(
 
     with scales :math:`\tau_k` from a quarter of the standard error of a coefficient to twice the largest coefficient.
     A sweep draws every coefficient given all others, then draws new places for some, so that similar columns change
-    places. Four chains go on until the Monte Carlo error is below 3 % of the risk, or for 200 draws each; it is
-    estimated from the differences between the chains.
+    places. Four chains begin at a model that a search finds. They go on until the Monte Carlo error is below 3 % of the
+    risk, or for 200 draws each; it is estimated from the differences between the chains.
 
     A sweep costs O(d) and O(d) for every coefficient that is not zero: some milliseconds in all for 200 features, some
     tens for 1000. Memory is O(d) beyond the summary. The same summary and `random_state` give the same result.
