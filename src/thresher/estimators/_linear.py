@@ -335,6 +335,8 @@ class SummaryLinear(SparseLinear, TableRows):
         Returns
         -------
         Intervals
+            Prints as a table; ``to_frame()`` for a data frame, ``to_dict()`` for machines. Once drift was detected, they
+            are about all rows, counted equally, while `coef_` follows recent rows; a warning says so.
         """
         from thresher.inference.intervals import (
             check_level,
@@ -348,6 +350,7 @@ class SummaryLinear(SparseLinear, TableRows):
         check_level(level)
         if method not in ("debiased", "posterior", "split"):
             raise ValueError(f"method must be 'debiased', 'posterior' or 'split', got {method!r}")
+        self._warn_of_drift()
         index = None if features is None else self._feature_numbers(features)
         coef, centred = self._sparse_coef, self._family.centred
         if method != "split":
@@ -373,6 +376,9 @@ class SummaryLinear(SparseLinear, TableRows):
         later = self.summary_.select(then.support).subtract(then.part)
         result = split_intervals(later, level, centred, features=then.support, names=self._names_of(then.support))
         return result if index is None else result.only(index)
+
+    def _warn_of_drift(self) -> None:
+        """Warn if `coef_` follows recent rows, so that intervals are not about it."""
 
     def _checked_groups(self, n_features: int) -> Groups | None:
         """Groups with a label for every column, or an error that says what is wrong with the parameter."""
