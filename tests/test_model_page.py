@@ -132,7 +132,8 @@ def test_page_of_a_changed_stream_shows_the_coefficients_in_use():
     by_size = np.argsort(-np.abs(model.coef_ * X.std(axis=0)))
     assert names == [f"x{j}" for j in by_size[: np.count_nonzero(model.coef_)]]
     assert f"{model.coef_[3]:+.3g} for each unit" in shown
-    assert re.search(r"since about row 2,\d\d\d of 4,000", shown)
+    found = next(record.n_samples for record in model.drift_history_ if record.detected)
+    assert f"since about row {found:,} of 4,000" in shown
     assert f"recent rows say, worth about {model.effective_rows_:,.0f}." in shown
     for word in ("practically certain", "95 % intervals", "Models of every size", "does not explain", "unsure"):
         assert word not in re.sub(r"<style>.*?</style>", "", shown, flags=re.DOTALL)

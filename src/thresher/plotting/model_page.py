@@ -6,6 +6,7 @@ The page needs nothing but itself: no scripts, no files, no addresses. Names of 
 from collections.abc import Iterator
 from importlib.resources import files
 from itertools import pairwise
+from typing import Any
 
 from thresher._utils.page import definitions, page, text
 from thresher.estimators._linear import SummaryLinear
@@ -56,9 +57,9 @@ def model_page(model: SummaryLinear, title: str, target: str = "y", facts: dict[
         f'<p class="lede">{text(_in_short(model, table, target))}</p>',
         *_drivers(table, target),
         "<h2>How sure is this?</h2>",
-        *_sureness(model, table),
+        *_sureness(model, table, target),
         "<h2>How did it change?</h2>",
-        *(_drift(model, table) if table.follows_recent else _changes(model)),
+        *(_drift(model, table, target) if table.follows_recent else _changes(model, target)),
         "<h2>What could be wrong?</h2>",
         *_findings(table.findings),
         "<h2>Details</h2>",
@@ -133,7 +134,7 @@ def _sure(probability: float) -> str:
     return next(word for least, word in SURE if probability >= least)
 
 
-def _sureness(model: SummaryLinear, table: ModelSummary) -> Iterator[str]:
+def _sureness(model: SummaryLinear, table: ModelSummary, target: str) -> Iterator[str]:
     terms = [term for term in table.terms if term.name != INTERCEPT]
     sure = [term for term in terms if (term.inclusion or 0.0) >= SURE[0][0]]
     if table.follows_recent:
@@ -157,21 +158,25 @@ def _sureness(model: SummaryLinear, table: ModelSummary) -> Iterator[str]:
     yield '<div class="panels">'
     if model._family.groups is None and table.noise is not None:
         yield figure(model, InclusionDisplay, "Probability that each column matters", n_features=15)
-    yield figure(model, PrequentialDisplay, ERRORS)
+    yield figure(model, PrequentialDisplay, ERRORS, target=target)
     yield "</div>"
 
 
-def _drift(model: SummaryLinear, table: ModelSummary) -> Iterator[str]:
-    history = getattr(model, "drift_history_", [])
-    since = next((before.n_samples for before in reversed(history) if not before.detected), 0)
-    yield f"<p>The data changed: recent rows are followed since about row {since:,} of {table.n_samples:,}.</p>"
+def _drift(model: SummaryLinear, table: ModelSummary, target: str) -> Iterator[str]:
+    history: Any = getattr(model, "drift_history_", ())
+    if history and history[-1].detected:
+        since = history.changes[-1]
+        yield f"<p>The data changed: recent rows are followed since about row {since:,} of {table.n_samples:,}.</p>"
+    else:
+        yield f"<p>The data changed just now: recent rows are followed after {table.n_samples:,} rows.</p>"
     yield '<div class="panels">'
-    yield figure(model, DriftDisplay, DRIFT)
-    yield figure(model, PrequentialDisplay, ERRORS)
+    if history:
+        yield figure(model, DriftDisplay, DRIFT, target=target)
+    yield figure(model, PrequentialDisplay, ERRORS, target=target)
     yield "</div>"
 
 
-def _changes(model: SummaryLinear) -> Iterator[str]:
+def _changes(model: SummaryLinear, target: str) -> Iterator[str]:
     history = model.selection_history_
     if len(history) < 2:
         yield "<p>The model learned all rows at once, so there is no history. Learn rows as they arrive to see one.</p>"
@@ -185,9 +190,9 @@ def _changes(model: SummaryLinear) -> Iterator[str]:
     )
     yield '<div class="panels">'
     if any(record.detected for record in getattr(model, "drift_history_", ())):
-        yield figure(model, DriftDisplay, DRIFT)
+        yield figure(model, DriftDisplay, DRIFT, target=target)
     else:
-        yield figure(model, CoefficientsDisplay, "Coefficients as rows came in")
+        yield figure(model, CoefficientsDisplay, "Coefficients as rows came in", target=target)
     yield figure(model, SupportDisplay, "Columns in the model over time", n_features=18)
     yield "</div>"
 
