@@ -197,6 +197,7 @@ class SummaryLinear(SparseLinear, TableRows):
             None if names is None else list(names),
             [*((record.n_samples, record.support) for record in recent), (n, np.flatnonzero(coef))],
             self._scored.residual_moments,
+            not isinstance(self.sparsity, str),
         )
 
     @locked
@@ -335,8 +336,8 @@ class SummaryLinear(SparseLinear, TableRows):
         Returns
         -------
         Intervals
-            Prints as a table; ``to_frame()`` for a data frame, ``to_dict()`` for machines. Once drift was detected, they
-            are about all rows, counted equally, while `coef_` follows recent rows; a warning says so.
+            Prints as a table; ``to_frame()`` for a data frame, ``to_dict()`` for machines. Once drift was detected,
+            they are about all rows, counted equally, while `coef_` follows recent rows; a warning says so.
         """
         from thresher.inference.intervals import (
             check_level,
@@ -415,7 +416,8 @@ class SummaryLinear(SparseLinear, TableRows):
         small = np.flatnonzero((sums.sum_x != 0.0) & (sums.sum_xx < sums.weight * SMALLEST**2))
         what = "The response" if sums.sum_y != 0.0 and sums.sum_yy < sums.weight * SMALLEST**2 else ""
         if not what and len(small):
-            what = f"Column {(self._names_of(small[:1]) or small)[0]}{' and others' if len(small) > 1 else ''}"
+            first = name_of(int(small[0]), getattr(self, "feature_names_in_", None))
+            what = f"Column {first}{' and others' if len(small) > 1 else ''}"
         if what:
             self._warned_of_vanishing = True
             warn_caller(f"{what} varies by less than {SMALLEST:g}, so its squares vanish; rescale it.", UserWarning)

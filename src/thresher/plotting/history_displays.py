@@ -106,7 +106,7 @@ class CoefficientsDisplay(Display):
         """
         check_is_fitted(estimator, "summary_")
         scale, latest, history = standard_scale(estimator), estimator.coef_, list(estimator.selection_history_)
-        drift = getattr(estimator, "drift_history_", ())
+        drift: Any = getattr(estimator, "drift_history_", ())
         changes = drift.changes if drift else []
         if changes:
             history = [*(record for record in history if record.n_samples < drift[0].n_samples), *drift]
