@@ -25,6 +25,7 @@ from thresher.cli import main
 from thresher.io.checkpoint import load_with_note
 from thresher.io.sources.source_error import SourceError
 from thresher.io.sources.synthetic import SparseLinearStream
+from thresher.plotting import IntervalsDisplay
 
 N, D = 3000, 12
 SCALED = {"fit_intercept": True, "standardize": True}
@@ -558,6 +559,25 @@ def test_a_model_from_python_predicts_and_shows(here, capfd):
     status, _, err = run(capfd, "predict", "nameless", "t.csv")
     assert status == 4
     assert "lacks the names of its columns" in err
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_picture_of_a_changed_stream_shows_the_coefficients_in_use(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 3))
+    y = np.where(np.arange(4000) < 2000, 2.0, -1.0) * X[:, 1] + 0.5 * rng.standard_normal(4000)
+    np.savetxt("t.csv", np.c_[X, y], "%.6f", ",", header="s0,s1,s2,price", comments="")
+    assert run(capfd, "fit", "t.csv", "-t", "price", "-m", "m")[0] == 0
+    drawn, draw = [], IntervalsDisplay.from_estimator
+    monkeypatch.setattr(IntervalsDisplay, "from_estimator", lambda *a, **k: drawn.append(draw(*a, **k)) or drawn[-1])
+    status, out, _ = run(capfd, "show", "m", "--plot", "m.png")
+    assert status == 0
+    shown = drawn[0]
+    assert shown.lower is None
+    assert shown.estimate[shown.names.index("s1")] < -0.3
+    assert "effect on price" in shown.ax_.get_xlabel()
+    assert "No intervals" in out
 
 
 def test_show_and_diagnose(here, capfd):

@@ -107,7 +107,7 @@ def fitted(X, y, support):
 def test_a_healthy_fit_has_nothing_to_say(rng):
     X = rng.standard_normal((500, 20))
     y = X[:, 3] - X[:, 7] + 0.5 * rng.standard_normal(500)
-    found = diagnose(Gram(20).absorb(X, y), fitted(X, y, [3, 7]), 2, recent_supports=[(10, [3, 7])])
+    found = diagnose(Gram(20).absorb(X, y), fitted(X, y, [3, 7]), 2, recent_supports=[(10, [3, 7]), (500, [3, 7])])
     assert [finding.severity for finding in found.findings] == ["ok"] * 6
     assert found.warnings == ()
     assert found["noise"].numbers["noise"] == pytest.approx(0.5, rel=0.1)
@@ -141,7 +141,7 @@ def test_a_near_twin_that_fits_worse_is_no_more_than_a_note(rng):
     y = X[:, 3] + X[:, 7] + 0.3 * rng.standard_normal(2000)
     twins = diagnose(Gram(20).absorb(X, y), fitted(X, y, [3, 7]), 2)["twins"]
     assert twins.severity == "note"
-    assert "column 3 over column 11" in twins.sentence
+    assert "x3 over x11" in twins.sentence
     expected = residual_sum(X, y, [7, 11]) / residual_sum(X, y, [3, 7]) - 1.0
     assert twins.numbers["outside"][0]["rise"] == pytest.approx(expected, rel=1e-9)
 
@@ -154,8 +154,8 @@ def test_twins_that_are_both_kept_are_named_and_perfect_fits_compare(rng):
     coef = np.zeros(10)
     coef[[2, 4, 5]] = [0.5, 1.0, 0.5]
     twins = diagnose(Gram(10).absorb(X, y), coef, 3)["twins"]
-    assert "both kept: column 2 and column 5" in twins.sentence
-    assert "column 4 for column 8" in twins.sentence
+    assert "both kept: x2 and x5" in twins.sentence
+    assert "x4 for x8" in twins.sentence
     assert twins.numbers["outside"][0]["rise"] == 0.0
 
 
@@ -165,9 +165,7 @@ def test_constant_columns_are_named_up_to_five(rng):
     y = X[:, 1] + rng.standard_normal(100)
     constant = diagnose(Gram(12).absorb(X, y), fitted(X, y, [1]), 1)["constant"]
     assert constant.severity == "note"
-    assert "6 columns are constant so far: column 0, column 2, column 4, column 6, column 8 and 1 more." in (
-        constant.sentence
-    )
+    assert "6 columns are constant so far: x0, x2, x4, x6, x8 and 1 more." in (constant.sentence)
     assert constant.numbers == {"count": 6, "columns": [0, 2, 4, 6, 8]}
     assert diagnose(Gram(12).absorb(X, y), fitted(X, y, [1]), 1, centred=False)["constant"].severity == "ok"
 
@@ -178,11 +176,41 @@ def test_too_few_rows(rng):
     found = diagnose(Gram(200).absorb(X, y), fitted(X, y, np.arange(10)), 10)
     assert found["rows"].severity == "warning"
     assert found["rows"].sentence.startswith("Too few: 40 rows for 10 of 200 features")
+    assert found["rows"].sentence.endswith("Wait for more rows or lower the sparsity.")
+    chosen = diagnose(Gram(200).absorb(X, y), fitted(X, y, np.arange(10)), 10, size_is_given=False)["rows"]
+    assert chosen.sentence.endswith(" Wait for more rows.")
+    one = diagnose(Gram(200).absorb(X[:1], y[:1]), np.zeros(200), 10)["rows"]
+    assert one.sentence.startswith("Too few: 1 row for 10 of 200 features")
+    weighted = diagnose(Gram(200).absorb(X, y, np.full(40, 14.426925)), np.zeros(200), 10)["rows"]
+    assert "577 rows for" in weighted.sentence
     assert "noise" in str(found)
     saturated = diagnose(Gram(200).absorb(X[:8], y[:8]), np.ones(200), 10)
     assert "wait for 202 rows" in saturated["noise"].sentence
     X, y = rng.standard_normal((150, 200)), rng.standard_normal(150)
     assert diagnose(Gram(200).absorb(X, y), np.eye(200)[0], 10)["rows"].severity == "note"
+
+
+def test_a_condition_number_without_an_upper_bound_is_not_called_good(rng):
+    X = rng.standard_normal((20, 40))
+    found = diagnose(Gram(40).absorb(X, X[:, 0]), fitted(X, X[:, 0], [0]), 3)["condition"]
+    low, high = found.numbers["condition"]
+    assert low < 100.0
+    assert high == np.inf
+    assert found.severity == "note"
+    assert found.sentence == (f"Not known exactly: of 6 columns at a time, the condition number is at least {low:.3g}.")
+
+
+@pytest.mark.parametrize("size", [1e3, 1e150])
+@pytest.mark.filterwarnings("error")
+def test_a_fit_that_diverged_is_the_only_thing_that_is_said(rng, size):
+    X = rng.standard_normal((100, 3))
+    found = diagnose(Gram(3).absorb(X, X[:, 0]), [size, 0.0, 0.0], 1)
+    (finding,) = found.findings
+    assert (finding.key, finding.severity) == ("diverged", "error")
+    assert "step_size='auto'" in finding.sentence
+    assert finding.numbers["times"] == pytest.approx((size - 1.0) ** 2)
+    assert found.warnings == (finding,)
+    assert len(finding.sentence) < 250
 
 
 def test_supports_that_move(rng):
@@ -193,9 +221,14 @@ def test_supports_that_move(rng):
     support = diagnose(summary, coef, 2, recent_supports=recent)["support"]
     assert support.severity == "note"
     assert support.numbers == {"kept": 2, "changes": 3, "last_change": 140, "unsettled": [3, 4]}
-    assert "changed 3 time(s), last at row 140; what came or went: column 3, column 4" in support.sentence
-    for still in ([], [(7, [2, 4])], [(7, [2, 4]), (9, [2, 4])]):
-        assert diagnose(summary, coef, 2, recent_supports=still)["support"].severity == "ok"
+    assert "changed 3 times, last at row 140; what came or went: x3, x4" in support.sentence
+    assert "changed once, last" in diagnose(summary, coef, 2, recent_supports=recent[:2])["support"].sentence
+    still = diagnose(summary, coef, 2, recent_supports=[(7, [2, 4]), (9, [2, 4])])["support"]
+    assert (still.severity, still.sentence) == ("ok", "The 2 kept features did not change over the recent rows.")
+    # Without a history there is nothing to say.
+    for alone in ([], [(7, [2, 4])], [(300, [2, 4]), (300, [2, 4])]):
+        with pytest.raises(KeyError, match="support"):
+            diagnose(summary, coef, 2, recent_supports=alone)["support"]
 
 
 def test_nothing_seen_nothing_kept_nothing_to_explain(rng):

@@ -99,7 +99,9 @@ def test_pictures_take_the_colours_of_their_paper(model):
     with plt.style.context("dark_background"):
         shown = CoefficientsDisplay.from_estimator(model)
     assert shown.palette_ is DARK
-    assert shown.lines_[0].get_color() == DARK.lines[0]
+    assert [line.get_color() for line in shown.lines_ if abs(line.get_ydata()[-1]) == abs(shown.coef[-1]).max()] == [
+        DARK.lines[0]
+    ]
 
 
 def test_lines_can_be_told_apart_without_colours(model):
@@ -235,6 +237,77 @@ def test_without_matplotlib_the_error_says_what_to_install(model, monkeypatch):
         CriterionDisplay.from_estimator(model)
 
 
+@pytest.fixture(scope="module")
+def changed():
+    """A model of a stream in which the coefficient of x1 goes from 2 to -1, and its rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 6))
+    y = np.where(np.arange(4000) < 2000, 2.0, -1.0) * X[:, 1] + X[:, 2] + 0.5 * rng.standard_normal(4000)
+    model = SparseRegressor().partial_fit(X, y)
+    assert model.drift_detected_
+    return model, X, y
+
+
+@pytest.mark.filterwarnings("error")
+def test_effects_after_a_change_are_those_in_use(changed):
+    model, X, y = changed
+    shown = IntervalsDisplay.from_estimator(model)
+    expected = standardized(model, (X, y))
+    np.testing.assert_allclose(shown.estimate, [expected[int(name[1:])] for name in shown.names])
+    assert sorted(shown.names) == [f"x{j}" for j in model.support_]
+    assert (shown.lower, shown.upper) == (None, None)
+    assert "follow recent rows" in " ".join(shown.caption_.get_text().split())
+    assert "half_life or window" in " ".join(shown.caption_.get_text().split())
+    assert names_at_left(shown) == shown.names  # without question marks
+    assert all(bar.get_facecolor()[3] > 0.0 for bar in shown.ax_.patches)
+    raw = IntervalsDisplay.from_estimator(model, standardized=False, features=[1, 5])
+    assert dict(zip(raw.names, raw.estimate, strict=True)) == {"x1": model.coef_[1], "x5": model.coef_[5]}
+    plt.close("all")
+
+
+@pytest.mark.parametrize("n", [3968, 4000])  # at the end of a buffer, and between
+def test_coefficients_after_a_change_end_at_those_in_use(changed, n):
+    _, X, y = changed
+    model = SparseRegressor().partial_fit(X[:n], y[:n])
+    shown = CoefficientsDisplay.from_estimator(model, standardized=False)
+    assert shown.n_samples[-1] == n
+    np.testing.assert_array_equal(shown.coef[-1], model.coef_[[int(name[1:]) for name in shown.names]])
+    assert (np.diff(shown.n_samples) > 0).all()
+    early = (shown.n_samples > 500) & (shown.n_samples < 2000)
+    np.testing.assert_allclose(shown.coef[early, shown.names.index("x1")], 2.0, atol=0.1)
+    assert shown.changes == model.drift_history_.changes
+    assert "drift was detected" in " ".join(shown.caption_.get_text().split())
+    low, high = shown.ax_.get_ylim()
+    assert low < shown.coef[early].min()
+    assert high > shown.coef[early].max()
+    plt.close("all")
+
+
+def test_the_picture_of_a_change_holds_all_lines_in_the_order_of_their_names(changed):
+    for standard in (True, False):
+        shown = DriftDisplay.from_estimator(changed[0], standardized=standard)
+        low, high = shown.ax_.get_ylim()
+        assert [line.get_label() for line in shown.lines_] == shown.names
+        for line, values in zip(shown.lines_, shown.coef.T, strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), values)
+            assert low < values.min() <= values.max() < high
+    plt.close("all")
+
+
+@pytest.mark.parametrize("target", ["price", "$\\frac{y", "z" * 90])
+def test_axes_name_the_response(model, target):
+    name = target if len(target) < 28 else f"{target[:27]}\N{HORIZONTAL ELLIPSIS}"
+    shown = IntervalsDisplay.from_estimator(model, target=target)
+    assert shown.ax_.get_xlabel() == f"effect on {name} (standard deviations of it, per one of the feature)"
+    shown.figure_.canvas.draw()
+    raw = CoefficientsDisplay.from_estimator(model, target=target, standardized=False)
+    assert raw.ax_.get_ylabel() == f"coefficient (units of {name} per unit of the feature)"
+    raw.figure_.canvas.draw()
+    error = PrequentialDisplay.from_estimator(model, target=target)
+    assert error.ax_.get_ylabel() == f"error (units of {name})"
+    error.figure_.canvas.draw()
+
+
 def test_a_stream_that_changes():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4000, 6))
@@ -252,6 +325,14 @@ def test_a_stream_that_changes():
     assert shown.effective_rows[-1] < 2500
 
 
-def test_without_a_history_of_drift_the_error_says_what_to_do(model):
-    with pytest.raises(ValueError, match="stream the rows through partial_fit"):
-        DriftDisplay.from_estimator(SparseRegressor(drift=None).fit(*SparseLinearStream(30, 3, signal=1.0).draw(500)))
+def test_without_a_history_of_drift_the_error_says_what_to_do():
+    rows = SparseLinearStream(30, 3, signal=1.0).draw(500)
+    for model, said in [
+        (SparseRegressor().fit(*rows), "stream the rows through partial_fit, some hundreds"),
+        (SparseRegressor(drift=None).partial_fit(*rows), "drift=None; stream the rows through partial_fit with drift="),
+        (SparseRegressor(half_life=100).partial_fit(*rows), "not looked for with half_life or window"),
+        (SparseRegressor(window=100).partial_fit(*rows), "not looked for with half_life or window"),
+        (OnlineHardThresholding(3).partial_fit(*rows), "this is a OnlineHardThresholding"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            DriftDisplay.from_estimator(model)

@@ -700,11 +700,15 @@ def test_what_is_said_after_a_change():
     assert "No intervals: the coefficients follow recent rows." in str(table)
     assert "std. error" not in str(table)
     assert "std. error" in str(SparseRegressor(drift=None).partial_fit(X, y).summary())
-    # Intervals are about all rows.
+    # Intervals are about all rows, which a warning says.
     plain = SparseRegressor(drift=None).partial_fit(X, y)
-    np.testing.assert_array_equal(
-        model.confidence_intervals(features=[0, 1]).lower, plain.confidence_intervals(features=[0, 1]).lower
-    )
+    for how in ({}, {"method": "posterior"}):
+        with pytest.warns(
+            UserWarning, match="about all rows, counted equally.*coef_ follows.*half_life or window"
+        ) as seen:
+            found = model.confidence_intervals(features=[0, 1], **how)
+        assert [warning.filename for warning in seen] == [__file__]
+        np.testing.assert_array_equal(found.lower, plain.confidence_intervals(features=[0, 1], **how).lower)
     with pytest.raises(KeyError):
         plain.diagnose()["drift"]
     assert model.prequential_r2_ > plain.prequential_r2_ + 0.1
@@ -725,10 +729,27 @@ def test_the_history_tells_when():
     found = next(record.n_samples for record in history if record.detected)
     assert 3000 < found < 3500
     assert not any(record.detected for record in history if record.n_samples <= 3000)
+    assert history.changes == [found]
+    # All rows count until then.
+    assert all(record.effective_rows == record.n_samples for record in history if not record.detected)
+    assert all(record.effective_rows < 3000 for record in history if record.detected)
     last = history[-1]
-    assert last.effective_rows < 3000
     np.testing.assert_allclose(last.values[list(last.support).index(0)], -1.0, atol=0.1)
     assert SparseRegressor(drift=None).partial_fit(X, y).drift_history_ == []
+
+
+@pytest.mark.parametrize("at", [1500, 6000])  # a change, and none
+def test_records_have_the_effective_rows_of_their_time(at):
+    X, y = flipping(6, n=3000, at=at)
+    model, seen = SparseRegressor(), []
+    for i in range(0, 3000, 64):
+        model.partial_fit(X[i : i + 64], y[i : i + 64])
+        if model.n_samples_seen_ % 128 == 0 and model.drift_history_:
+            assert model.drift_history_[-1].n_samples == model.n_samples_seen_
+            assert model.drift_history_[-1].effective_rows == model.effective_rows_
+            seen.append(model.drift_detected_)
+    assert len(seen) > 3
+    assert any(seen) == (at < 3000)
 
 
 def test_the_history_of_drift_is_a_table():

@@ -2,11 +2,12 @@ import json
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.linear_model import Lasso
 
-from thresher import Gram, posterior
+from thresher import Gram, SparseRegressor, posterior
 from thresher.inference.correlations import Correlations
 from thresher.inference.diagnostics import diagnose
 from thresher.inference.intervals import (
@@ -311,9 +312,9 @@ def test_faults_are_named(rng):
     X, y = rng.standard_normal((50, 4)), rng.standard_normal(50)
     X[:, 2] = 7.0
     summary, coef = Gram(4).absorb(X, y), np.array([1.0, 0.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match=r"Column 2 is constant .*leave it out"):
+    with pytest.raises(ValueError, match=r"Column x2 is constant \(1 such column in all\).*leave it out"):
         debiased_intervals(summary, coef, [0, 2])
-    with pytest.raises(ValueError, match="Column 2 is constant"):
+    with pytest.raises(ValueError, match="Column x2 is constant"):
         split_intervals(summary)
     debiased_intervals(summary, coef, [0, 2], centred=False)
     with pytest.raises(ValueError, match="Feature 4 does not exist; columns are numbered 0 to 3"):
@@ -375,3 +376,16 @@ def test_intervals_cover_what_they_should():
     for kind in (truth != 0.0, truth == 0.0):
         margin = 4.0 * np.sqrt(0.95 * 0.05 / (runs * kind.sum()))
         assert abs(covered[:, kind].mean() - 0.95) < margin
+
+
+def test_intervals_are_a_data_frame(rng):
+    X = rng.standard_normal((200, 6))
+    y = X[:, 2] + rng.standard_normal(200)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    for rows, names in ((X, ["x4", "x2"]), (frame, ["e", "c"])):
+        found = SparseRegressor().fit(rows, y).confidence_intervals(features=[4, 2])
+        table = found.to_frame()
+        assert (table.index.name, table.index.tolist()) == ("name", names)
+        assert table.columns.tolist() == ["feature", "estimate", "standard_error", "lower", "upper"]
+        assert table["feature"].tolist() == [4, 2]
+        assert table["upper"].tolist() == found.upper.tolist()

@@ -82,7 +82,7 @@ def test_bars_are_in_standard_deviations_and_in_order(rows):
     assert f"{terms[0].standardized:+.2f} (" in page
 
 
-def test_a_bar_is_dashed_if_zero_is_in_its_interval():
+def test_a_bar_is_hollow_if_zero_is_in_its_interval():
     assert "unsure" in bar(0.2, -0.1, 0.5, True)
     assert "unsure" in bar(0.2, 0.2, 0.2, False)
     assert "unsure" not in bar(-0.5, -0.9, -0.1, True)
@@ -132,7 +132,43 @@ def test_page_of_a_changed_stream_shows_the_coefficients_in_use():
     by_size = np.argsort(-np.abs(model.coef_ * X.std(axis=0)))
     assert names == [f"x{j}" for j in by_size[: np.count_nonzero(model.coef_)]]
     assert f"{model.coef_[3]:+.3g} for each unit" in shown
-    assert re.search(r"since about row 2,\d\d\d of 4,000", shown)
+    found = next(record.n_samples for record in model.drift_history_ if record.detected)
+    assert f"since about row {found:,} of 4,000" in shown
     assert f"recent rows say, worth about {model.effective_rows_:,.0f}." in shown
     for word in ("practically certain", "95 % intervals", "Models of every size", "does not explain", "unsure"):
         assert word not in re.sub(r"<style>.*?</style>", "", shown, flags=re.DOTALL)
+
+
+def test_a_level_has_no_unit():
+    rng = np.random.default_rng(1)
+    level = rng.integers(0, 3, 2000)
+    X = np.c_[np.eye(3)[level], rng.standard_normal(2000)]
+    y = 8.0 * X[:, 1] + X[:, 3] + rng.standard_normal(2000)
+    frame = pd.DataFrame(X, columns=["city=Oslo", "city=Rome", "city=Ulm", "size"])
+    model = SparseRegressor().partial_fit(frame, y)
+    shown = model_page(model, "m", "price")
+    assert f"{model.coef_[1]:+.3g} for this level, against the reference level" in shown
+    assert f"{model.coef_[3]:+.3g} for each unit" in shown
+    assert shown.count("for each unit") == 1
+    assert "Hollow bars may be zero" in shown
+    assert "Dashed" not in shown
+
+
+def test_one_row_and_one_column_are_in_the_singular():
+    shown = model_page(SparseRegressor(1).partial_fit([[1.0]], [2.0]), "m")
+    assert "1 rows" not in shown
+    assert "1 columns" not in shown
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    shown = model_page(SparseRegressor(1).partial_fit(X, X[:, 0]), "m")
+    assert "From 200 rows, 1 of 3 columns was kept and explains 100 % of the variation of y." in shown
+
+
+def test_a_model_that_diverged_is_an_error():
+    X = 1000.0 * np.random.default_rng(0).standard_normal((300, 4))
+    with pytest.warns(UserWarning, match="step_size"):
+        model = OnlineHardThresholding(2, step_size=0.01).partial_fit(X, X[:, 1])
+    shown = model_page(model, "m")
+    assert re.findall(r'class="verdict (\w+)"', shown) == ["error"]
+    assert "predicts y worse than no column would" in shown
+    assert "found in order" not in shown

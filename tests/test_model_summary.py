@@ -5,8 +5,10 @@ import pandas
 import pytest
 
 from thresher import OnlineHardThresholding, SparseRegressor, posterior
+from thresher.inference.intervals import Intervals
 from thresher.inference.model_summary import INTERCEPT
 from thresher.inference.robust import widening
+from thresher.io.sources.synthetic import SparseLinearStream
 
 
 def rows(n, d=12, seed=0):
@@ -245,4 +247,51 @@ def test_a_model_that_diverged_fits_on_the_screen():
     with pytest.warns(UserWarning, match="step_size"):
         model = OnlineHardThresholding(2, step_size=0.01).partial_fit(X, X[:, 1])
     assert abs(model.coef_).max() > 1e20
-    assert max(map(len, str(model.summary()).split("ok")[0].splitlines())) < 100
+    table = model.summary()
+    assert [finding.key for finding in table.findings] == ["diverged"]
+    assert max(map(len, str(table).split("Intervals belong")[0].splitlines())) < 100
+
+
+def test_the_table_says_what_intervals_are_about():
+    """Hard thresholding keeps features that the posterior leaves out, and coefficients that it shrinks."""
+    X, y = SparseLinearStream(1000, 10, signal=0.5, seed=0).draw(3000)
+    model = OnlineHardThresholding(50, step_size=0.001, n_warmup=100).partial_fit(X, y)
+    table = model.summary()
+    assert any(term.lower is not None and not term.lower <= term.coef <= term.upper for term in table.terms)
+    said = "Intervals belong to posterior means, which average over models, not to coef"
+    assert said in str(table)
+    assert said in table._repr_html_()
+    zero = posterior(model.summary_, fit_intercept=False).intervals(0.95)
+    for term in table.terms:
+        if (zero[int(term.name[1:])] == 0.0).all():
+            assert (term.standard_error, term.lower, term.upper) == (None, None, None)
+            assert "zero with a probability of 95 % or more" in term.note
+        else:
+            assert term.lower < term.upper
+    assert any(term.note for term in table.terms)
+    assert " more: zero with" in str(table)
+    assert all(term.inclusion < 0.05 for term in table.terms if term.note)
+    X, y = X[:1000, :20], y[:1000]
+    assert "Intervals belong" not in str(SparseRegressor().partial_fit(X, y).summary())
+    grouped = OnlineHardThresholding(9, step_size=1e-4, groups=list(range(20))).partial_fit(X, y).summary()
+    assert "Intervals belong to debiased estimates, not to coef" in str(grouped)
+
+
+def test_intervals_that_are_a_point_stay_where_they_are():
+    point = Intervals(*(np.array(v) for v in ([3], ["a"], [0.1], [0.2], [0.0], [0.0])), 0.95, "posterior", 9.0)
+    wide = point.widened(np.array([2.0]))
+    assert (wide.lower[0], wide.upper[0], wide.standard_error[0]) == (0.0, 0.0, 0.4)
+
+
+def test_after_fit_nothing_is_said_of_recent_rows():
+    X, y = rows(700)
+    for make in (SparseRegressor, lambda: OnlineHardThresholding(2, fit_intercept=True)):
+        assert "support" not in make().fit(X, y).diagnose().to_dict()
+        assert "support" in make().partial_fit(X, y).diagnose().to_dict()
+
+
+def test_only_a_size_that_was_given_can_be_lowered():
+    X, y = rows(12, d=300)
+    given, chosen = (SparseRegressor(size).fit(X, y).diagnose()["rows"].sentence for size in (8, "auto"))
+    assert "lower the sparsity" in given
+    assert "lower the sparsity" not in chosen

@@ -60,7 +60,7 @@ def test_intervals_allow_for_noise_that_varies_and_the_diagnosis_says_so():
     assert errors[1] == pytest.approx(usual[1], rel=0.1)
     finding = model.diagnose()["noise"]
     assert finding.severity == "note"
-    assert "column 3" in finding.sentence
+    assert "error of x3 is" in finding.sentence
     constant = SparseRegressor(2).partial_fit(*rows(4000, varying=False))
     assert constant.diagnose()["noise"].severity == "ok"
 

@@ -684,7 +684,7 @@ def test_zeros_and_a_few_tiny_values_are_fine(rng):
 
 def test_a_column_whose_squares_vanish_among_others_is_told_of(rng):
     X = rng.standard_normal((50, 5)) * [1.0, 1e-200, 1.0, 1.0, 1.0]
-    with pytest.warns(UserWarning, match="Column 1 varies by less than"):
+    with pytest.warns(UserWarning, match="Column x1 varies by less than"):
         SparseRegressor().fit(X, X[:, 0] + rng.standard_normal(50))
     model = SparseRegressor().partial_fit(X[:1], [1e-170])  # row by row, none can be refused
     with pytest.warns(UserWarning, match="The response varies by less than"):

@@ -1,4 +1,4 @@
-"""Texts from outside, such as names of columns, made safe to print: on a terminal, in a page, in a picture."""
+"""Texts to print: numbers of things, and texts from outside made safe for a terminal, a page or a picture."""
 
 import unicodedata
 
@@ -21,3 +21,16 @@ def printable(text: str) -> str:
         character.encode("unicode_escape").decode() if unicodedata.category(character) in UNSAFE else character
         for character in text
     )
+
+
+def counted(n: float, noun: str, form: str = "") -> str:
+    """A number of things: a whole one, unless it is less than one; the noun in the singular or the plural.
+
+    Examples
+    --------
+    >>> from thresher._utils.printable import counted
+    >>> counted(577.077, "row"), counted(1, "row"), counted(0.25, "row"), counted(4000, "row", ",")
+    ('577 rows', '1 row', '0.25 rows', '4,000 rows')
+    """
+    number = format(round(n), form) if n == 0.0 or round(n) else f"{n:.2g}"
+    return f"{number} {noun}{'' if number == '1' else 's'}"

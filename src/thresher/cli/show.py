@@ -40,13 +40,13 @@ def command(
         if ingest is not None and not json:
             print("\n".join(told(ingest, None)))
         return
+    target = str(ingest.columns.target) if ingest else "y"
     if html is not None:
         from thresher.plotting.model_page import model_page
 
-        target = str(ingest.columns.target) if ingest else "y"
         html.write_text(model_page(learner, model.name, target, {"File": model.name}), encoding="utf-8")
     if plot is not None:
-        _draw(learner, plot)
+        _draw(learner, plot, target)
     summary = learner.summary()
     if json:
         print(to_json({**(account(ingest, model) if ingest else {}), "model": summary.to_dict()}))
@@ -58,10 +58,10 @@ def command(
         print(f"Written: {printable(str(path))}.")
 
 
-def _draw(learner: Any, path: Path) -> None:
+def _draw(learner: Any, path: Path, target: str) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     from thresher.plotting import IntervalsDisplay
 
-    IntervalsDisplay.from_estimator(learner).figure_.savefig(path, dpi=150)
+    IntervalsDisplay.from_estimator(learner, target=target).figure_.savefig(path, dpi=150)

@@ -32,7 +32,7 @@ class DriftRecord:
     detected : bool
         Whether the stream was seen to change, so that coefficients followed recent rows.
     effective_rows : float
-        How many rows the mixture rested on.
+        How many rows the coefficients rested on: all of them, unless drift was detected.
     support : ndarray of int
         The features in use.
     values : ndarray
@@ -71,9 +71,9 @@ class DriftHistory(Records[DriftRecord]):
     >>> y = np.where(np.arange(1200) < 600, 1.0, -1.0) * X[:, 3] + rng.standard_normal(1200)
     >>> SparseRegressor().partial_fit(X, y).drift_history_
     rows  detected  effective rows  came  left
-     384     False             296  x3
-     512     False             447
-     640     False             236
+     384     False             384  x3
+     512     False             512
+     640     False             640
      768      True             176
      896      True             173
     1024      True             175
@@ -81,6 +81,12 @@ class DriftHistory(Records[DriftRecord]):
     """
 
     _columns = (("detected", "detected", ""), ("effective rows", "effective_rows", ".0f"))
+
+    @property
+    def changes(self) -> list[int]:
+        """Row counts at which drift was detected: of each first record in a stretch in which it was."""
+        before = [False, *(record.detected for record in self)]
+        return [record.n_samples for record, was in zip(self, before, strict=False) if record.detected and not was]
 
 
 @dataclass(eq=False)
@@ -179,10 +185,11 @@ class Follower:
         """Whether recent rows predict better than all rows."""
         return self.mixing.is_open
 
-    @property
-    def effective_rows(self) -> float:
-        """How many rows the mixture rests on."""
-        return self.mixing.effective_rows(self.levels.n_rows)
+    def rows_in_use(self, summary: Gram) -> float:
+        """How many rows the coefficients in use rest on: all rows, or those of the mixture once drift was detected."""
+        if not self.detected:
+            return summary.weight
+        return min(self.mixing.effective_rows(self.levels.n_rows), summary.weight)
 
     def coefficients(self, summary: Gram) -> tuple[Floats, float]:
         """Coefficients and intercept of the mixture, from all rows so far: also from those that fill no block yet."""
@@ -305,7 +312,7 @@ class Follower:
     def _note(self, summary: Gram) -> None:
         values, _ = self.levels.coefficients(self.mixing.weights if self.detected else _ALL_ROWS)
         kept, features = np.flatnonzero(values), self.levels.features
-        record = DriftRecord(summary.n_samples, self.detected, self.effective_rows, features[kept], values[kept])
+        record = DriftRecord(summary.n_samples, self.detected, self.rows_in_use(summary), features[kept], values[kept])
         self.records.append(record)
         if len(self.records) > MOST_RECORDS:
             self.records, self.spacing = self.records[1::2], 2 * self.spacing

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import Floats, Integers
 from thresher._utils.locks import locked
+from thresher._utils.warnings import warn_caller
 from thresher.drift.follower import DriftHistory, Follower
 from thresher.drift.settings import FEWEST_ROWS
 from thresher.estimators._linear import SummaryLinear
@@ -51,11 +52,15 @@ class Drifting(SummaryLinear):
     @property
     @locked
     def effective_rows_(self) -> float:
-        """How many rows `coef_` effectively rests on: all of them, unless drift was detected."""
+        """How many rows `coef_` effectively rests on: all of them, unless drift was detected.
+
+        Once it was, this is about 2.9 times the half-life in use. The mixture may change from one half-life to another
+        within some tens of rows, so this number may jump, from 175 to 725 for example.
+        """
         check_is_fitted(self, "summary_")
-        if self._follower is None or not self._follower.detected:
+        if self._follower is None:
             return self.summary_.weight
-        return min(self._follower.effective_rows, self.summary_.weight)
+        return self._follower.rows_in_use(self.summary_)
 
     @property
     @locked
@@ -88,6 +93,14 @@ class Drifting(SummaryLinear):
             "them of recent rows."
         )
         return Diagnosis((Finding("drift", "warning", sentence, {"effective_rows": n}), *found.findings))
+
+    def _warn_of_drift(self) -> None:
+        if self.drift_detected_:
+            warn_caller(
+                "The stream has changed. These intervals are about all rows, counted equally, while coef_ follows "
+                "recent rows. Set half_life or window for intervals from recent rows.",
+                UserWarning,
+            )
 
     def _explained(self, level: float) -> dict[str, Any]:
         from thresher.inference.model_summary import terms_in_use

@@ -200,6 +200,7 @@ class SummaryLinear(SparseLinear, TableRows):
             None if names is None else list(names),
             [*((record.n_samples, record.support) for record in recent), (n, np.flatnonzero(coef))],
             self._scored.residual_moments,
+            not isinstance(self.sparsity, str),
         )
         missing = missing_intercept(self.summary_, self._family.centred)
         return found if missing is None else Diagnosis((*found.findings, missing))
@@ -340,6 +341,8 @@ class SummaryLinear(SparseLinear, TableRows):
         Returns
         -------
         Intervals
+            Prints as a table; ``to_frame()`` for a data frame, ``to_dict()`` for machines. Once drift was detected,
+            they are about all rows, counted equally, while `coef_` follows recent rows; a warning says so.
         """
         from thresher.inference.intervals import (
             check_level,
@@ -353,6 +356,7 @@ class SummaryLinear(SparseLinear, TableRows):
         check_level(level)
         if method not in ("debiased", "posterior", "split"):
             raise ValueError(f"method must be 'debiased', 'posterior' or 'split', got {method!r}")
+        self._warn_of_drift()
         index = None if features is None else self._feature_numbers(features)
         coef, centred = self._sparse_coef, self._family.centred
         if method != "split":
@@ -378,6 +382,9 @@ class SummaryLinear(SparseLinear, TableRows):
         later = self.summary_.select(then.support).subtract(then.part)
         result = split_intervals(later, level, centred, features=then.support, names=self._names_of(then.support))
         return result if index is None else result.only(index)
+
+    def _warn_of_drift(self) -> None:
+        """Warn if `coef_` follows recent rows, so that intervals are not about it."""
 
     def _checked_groups(self, n_features: int) -> Groups | None:
         """Groups with a label for every column, or an error that says what is wrong with the parameter."""
@@ -414,7 +421,8 @@ class SummaryLinear(SparseLinear, TableRows):
         small = np.flatnonzero((sums.sum_x != 0.0) & (sums.sum_xx < sums.weight * SMALLEST**2))
         what = "The response" if sums.sum_y != 0.0 and sums.sum_yy < sums.weight * SMALLEST**2 else ""
         if not what and len(small):
-            what = f"Column {(self._names_of(small[:1]) or small)[0]}{' and others' if len(small) > 1 else ''}"
+            first = name_of(int(small[0]), getattr(self, "feature_names_in_", None))
+            what = f"Column {first}{' and others' if len(small) > 1 else ''}"
         if what:
             self._warned_of_vanishing = True
             warn_caller(f"{what} varies by less than {SMALLEST:g}, so its squares vanish; rescale it.", UserWarning)

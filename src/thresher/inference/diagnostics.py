@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from thresher._utils.arrays import ArrayLike, Floats, Integers
 from thresher._utils.checks import check_coef, check_positive_integer
+from thresher._utils.feature_names import name_of
+from thresher._utils.printable import counted
 from thresher.inference.categories import find_categories, reference_levels
 from thresher.inference.correlations import Correlations
 from thresher.inference.intervals import noise_variance, residual_sum
@@ -29,12 +31,15 @@ MEASURABLE = 3.84
 # dependencies between columns.
 NOTABLE_CONDITION, BAD_CONDITION = 100.0, 900.0
 MOST_NAMED = 5
+# A fit has diverged if its residual sum of squares is so many times that of no model at all. Steps that are too long
+# multiply errors with every row, so it passes any limit soon.
+DIVERGED = 100.0
 # Standard errors that allow for noise that varies are larger than the usual ones by more than this, if it does.
 VARYING = 1.25
 
 __all__ = ["Diagnosis", "Finding", "SparseEigenvalues", "diagnose", "sparse_eigenvalues"]
 
-Severity = Literal["ok", "note", "warning"]
+Severity = Literal["ok", "note", "warning", "error"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Diagnosis:
     @property
     def warnings(self) -> tuple[Finding, ...]:
         """The findings that call for action."""
-        return tuple(finding for finding in self.findings if finding.severity == "warning")
+        return tuple(finding for finding in self.findings if finding.severity in ("warning", "error"))
 
     def to_dict(self) -> dict[str, Any]:
         """By key: severity, sentence and numbers, all of them plain values."""
@@ -91,6 +96,7 @@ def diagnose(
     names: Sequence[str] | None = None,
     recent_supports: Sequence[tuple[int, ArrayLike]] | None = None,
     residuals: ResidualMoments | None = None,
+    size_is_given: bool = True,
 ) -> Diagnosis:
     """Whether a sparse fit can be trusted, and what to do if not.
 
@@ -114,12 +120,15 @@ def diagnose(
         Recent supports, and after how many rows they were chosen.
     residuals : ResidualMoments, optional
         Moments weighted by squared residuals, which show whether the noise varies with the features.
+    size_is_given : bool, default=True
+        Whether `sparsity` was given by the user, who could give another.
 
     Returns
     -------
     Diagnosis
-        With findings "rows", "condition", "twins", "constant" and "noise", and "support" if recent supports are
-        given or nothing is kept. Before the first row, only "rows".
+        With findings "rows", "condition", "twins", "constant" and "noise", and "support" if there are supports of
+        different row counts or nothing is kept. Before the first row, only "rows". If the fit has diverged, only
+        "diverged", an error, since nothing else can be trusted.
 
     Notes
     -----
@@ -137,7 +146,7 @@ def diagnose(
     >>> coef[3] = 1.0
     >>> found = diagnose(Gram(20).absorb(X, X[:, 3] + 0.5 * rng.standard_normal(500)), coef, sparsity=1)
     >>> print(found["twins"].sentence)  # doctest: +NORMALIZE_WHITESPACE
-    Could be swapped at no measurable cost: column 3 for column 5 (correlation 1, residual sum of squares +0 %).
+    Could be swapped at no measurable cost: x3 for x5 (correlation 1, residual sum of squares +0 %).
     The rows do not say which of the two matters; choose by what the columns mean.
     """
     s = check_positive_integer(sparsity, "sparsity")
@@ -147,16 +156,19 @@ def diagnose(
     if summary.weight == 0.0:
         sentence = "No rows with positive weight yet: absorb some."
         return Diagnosis((Finding("rows", "warning", sentence, {"weight": 0.0}),))
+    diverged = _diverged(summary, theta, centred)
+    if diverged is not None:
+        return Diagnosis((diverged,))
     correlations = Correlations(summary, centred)
     labels = _Labels(names)
     findings = [
-        _rows(summary, s),
-        _condition(summary, s, centred, correlations.varies, np.flatnonzero(theta)),
+        _rows(summary, s, size_is_given),
+        _condition(summary, s, centred, correlations.varies, np.flatnonzero(theta), size_is_given),
         _twins(summary, np.flatnonzero((theta != 0.0) & correlations.varies), centred, correlations, labels),
         _constant(correlations.varies, centred, labels),
         _noise(summary, theta, centred, residuals, labels),
     ]
-    if recent_supports is not None or not theta.any():
+    if not theta.any() or len({int(t) for t, _ in recent_supports or ()}) > 1:  # rows learned at once have no history
         findings.append(_support(theta, recent_supports, labels))
     return Diagnosis(tuple(findings))
 
@@ -168,7 +180,7 @@ class _Labels:
         self._names = names
 
     def __call__(self, column: int) -> str:
-        return f"column {column}" if self._names is None else f"{str(self._names[column])!r}"
+        return name_of(column, None) if self._names is None else f"{str(self._names[column])!r}"
 
     def some(self, columns: Sequence[int] | Integers) -> str:
         """Up to five of them."""
@@ -176,21 +188,41 @@ class _Labels:
         return ", ".join(self(int(j)) for j in columns[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _rows(summary: Gram, s: int) -> Finding:
+def _diverged(summary: Gram, theta: Floats, centred: bool) -> Finding | None:
+    total = residual_sum(summary, np.zeros(summary.n_features), centred)
+    with np.errstate(over="ignore", invalid="ignore"):
+        left = residual_sum(summary, theta, centred)
+    if left <= DIVERGED * total or (not total > 0.0 and np.isfinite(left)):
+        return None
+    times = left / total if total > 0.0 and np.isfinite(left) else None
+    worse = "" if times is None else f": its squared error is {times:.2g} times that of no model"
+    sentence = (
+        f"The fit has diverged{worse}. Steps were too long, so nothing here can be trusted. Use step_size='auto' or a "
+        "smaller step, and fit again."
+    )
+    return Finding("diverged", "error", sentence, {"times": times})
+
+
+def _rows(summary: Gram, s: int, size_is_given: bool) -> Finding:
     # Below 2 s log(d - s) rows no l1 method finds s features of a Gaussian design, above it does given strong enough
     # signals (Wainwright, 2009). With one more row per parameter, and half as much again before all is well.
     n, d = summary.weight, summary.n_features
     needed = 2.0 * s * np.log(max(d - s, 1)) + s + 1.0
     numbers = {"weight": n, "n_samples": summary.n_samples, "needed": float(needed)}
-    facts = f"{n:g} rows for {s} of {d} features, which takes about {needed:.0f} if signals are strong"
+    facts = (
+        f"{counted(n, 'row')} for {s} of {counted(d, 'feature')}, which takes about {needed:.0f} if signals are strong"
+    )
     if n < needed:
-        return Finding("rows", "warning", f"Too few: {facts}. Wait for more rows or lower the sparsity.", numbers)
+        advice = "Wait for more rows or lower the sparsity" if size_is_given else "Wait for more rows"
+        return Finding("rows", "warning", f"Too few: {facts}. {advice}.", numbers)
     if n < 1.5 * needed:
         return Finding("rows", "note", f"Just enough: {facts}. Expect the support to change with more rows.", numbers)
     return Finding("rows", "ok", f"Enough: {facts}.", numbers)
 
 
-def _condition(summary: Gram, s: int, centred: bool, varies: NDArray[np.bool_], kept: Integers) -> Finding:
+def _condition(
+    summary: Gram, s: int, centred: bool, varies: NDArray[np.bool_], kept: Integers, size_is_given: bool
+) -> Finding:
     if not varies.any():
         return Finding("condition", "warning", "No column varies, so nothing can be learned: check the rows.")
     if summary.n_features > LARGEST_CONDITION:
@@ -210,8 +242,11 @@ def _condition(summary: Gram, s: int, centred: bool, varies: NDArray[np.bool_], 
         )
         return Finding("condition", "warning", f"Bad: {facts}; {advice}.", numbers)
     if low > NOTABLE_CONDITION:
-        advice = "correlated columns may be kept in place of the right ones. A larger sparsity helps"
+        advice = "correlated columns may be kept in place of the right ones"
+        advice += ". A larger sparsity helps" if size_is_given else ""
         return Finding("condition", "note", f"Moderate: {facts}; {advice}.", numbers)
+    if high > BAD_CONDITION:
+        return Finding("condition", "note", f"Not known exactly: {facts}.", numbers)
     return Finding("condition", "ok", f"Good, as far as is known: {facts}.", numbers)
 
 
@@ -331,9 +366,11 @@ def _support(theta: Floats, recent: Sequence[tuple[int, ArrayLike]] | None, labe
     unsettled = sorted(set().union(*(difference for _, difference in changes)))
     numbers |= {"changes": len(changes), "last_change": changes[-1][0] if changes else None, "unsettled": unsettled}
     if not changes:
-        return Finding("support", "ok", f"The {len(kept)} kept features did not change over the recent rows.", numbers)
+        sentence = f"The {counted(len(kept), 'kept feature')} did not change over the recent rows."
+        return Finding("support", "ok", sentence, numbers)
+    often = "once" if len(changes) == 1 else f"{len(changes)} times"
     sentence = (
-        f"Recently the support changed {len(changes)} time(s), last at row {changes[-1][0]}; what came or went: "
+        f"Recently the support changed {often}, last at row {changes[-1][0]}; what came or went: "
         f"{labels.some(unsettled)}. Wait until it stays the same before relying on these."
     )
     return Finding("support", "note", sentence, numbers)

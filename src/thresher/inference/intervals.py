@@ -11,7 +11,9 @@ from scipy import stats
 
 from thresher._utils.arrays import ArrayLike, Floats, Integers, read_only
 from thresher._utils.checks import check_coef, check_features
-from thresher._utils.printable import printable
+from thresher._utils.feature_names import name_of
+from thresher._utils.printable import counted, printable
+from thresher._utils.text_table import data_frame
 from thresher._utils.threads import one_blas_thread
 from thresher._utils.tolerances import OWN_SHARE
 from thresher.inference.categories import find_categories, reference_levels
@@ -63,8 +65,8 @@ def _degrees_of_freedom(summary: Gram, n_coefficients: int, centred: bool) -> fl
         intercept = " and an intercept" if centred else ""
         raise ValueError(
             f"Rows of total weight {summary.weight:g} leave less than one degree of freedom for the noise beside "
-            f"{n_coefficients} coefficient(s){intercept}: wait for {n_coefficients + centred + 1} rows or a total "
-            "weight of as many, or keep fewer features."
+            f"{counted(n_coefficients, 'coefficient')}{intercept}: wait for {n_coefficients + centred + 1} rows or a "
+            "total weight of as many, or keep fewer features."
         )
     return freedom
 
@@ -132,16 +134,26 @@ class Intervals:
         )
 
     def widened(self, factor: Floats) -> "Intervals":
-        """The same with standard errors, and what lies on either side of the estimates, times these factors."""
+        """The same with standard errors, and what lies on either side of the estimates, times these factors.
+
+        An interval that is a single point, as of a coefficient that is very likely zero, stays where it is.
+        """
+        sides = np.where(self.lower == self.upper, 1.0, factor)
         return replace(
             self,
             standard_error=read_only(self.standard_error * factor),
-            lower=read_only(self.estimate - (self.estimate - self.lower) * factor),
-            upper=read_only(self.estimate + (self.upper - self.estimate) * factor),
+            lower=read_only(np.where(sides == 1.0, self.lower, self.estimate - (self.estimate - self.lower) * sides)),
+            upper=read_only(np.where(sides == 1.0, self.upper, self.estimate + (self.upper - self.estimate) * sides)),
         )
 
+    def to_frame(self) -> Any:
+        """The rows of the table as a pandas data frame, indexed by name; x0, x1, ... if features have none."""
+        names = [f"x{j}" for j in self.features] if self.names is None else list(self.names)
+        columns = {name: getattr(self, name) for name in ("estimate", "standard_error", "lower", "upper")}
+        return data_frame({"name": names, "feature": self.features, **columns}, "name")
+
     def to_dict(self) -> dict[str, Any]:
-        """The same as lists and numbers, for JSON or a data frame of its columns."""
+        """The same as lists and numbers, for JSON."""
         columns = ("features", "estimate", "standard_error", "lower", "upper")
         return {
             **{name: getattr(self, name).tolist() for name in columns},
@@ -184,12 +196,15 @@ def check_level(level: float) -> None:
         raise ValueError(f"level is {level!r}; pass a share between 0 and 1, such as 0.95. Columns go to `features`.")
 
 
-def _require_variation(varies: NDArray[np.bool_], features: Integers, centred: bool) -> None:
-    still = features[~varies[features]]
+def _require_variation(
+    varies: NDArray[np.bool_], features: Integers, centred: bool, names: Sequence[str] | None
+) -> None:
+    still = np.flatnonzero(~varies[features])
     if len(still):
         what = "constant" if centred else "zero in every row"
+        name = name_of(int(features[still[0]]), None) if names is None else printable(str(names[still[0]]))
         raise ValueError(
-            f"Column {still[0]} is {what} ({len(still)} such column(s) in all), so nothing can be said about its "
+            f"Column {name} is {what} ({counted(len(still), 'such column')} in all), so nothing can be said about its "
             "coefficient: leave it out, or wait for rows in which it varies."
         )
 
@@ -232,7 +247,7 @@ def posterior_intervals(
     check_level(level)
     likely = int(np.count_nonzero(posterior.inclusion_probabilities > 0.5))
     freedom = _degrees_of_freedom(summary, likely, centred)
-    _require_variation(summary.variance(centred) > 0.0, features, centred)
+    _require_variation(summary.variance(centred) > 0.0, features, centred, names)
     lower, upper = posterior.intervals(level)[features].T
     return Intervals(
         features=features,
@@ -311,7 +326,7 @@ def split_intervals(
         raise ValueError(f"features has {len(labels)} entries; `later` has {k} columns, so pass as many.")
     _degrees_of_freedom(later, k, centred)
     correlations = Correlations(later, centred)
-    _require_variation(correlations.varies, own, centred)
+    _require_variation(correlations.varies, own, centred, names or [name_of(int(j), None) for j in labels])
     scale = correlations.scale
     values, vectors = np.linalg.eigh(correlations.rows(own))
     solid = values > OWN_SHARE[later.dtype]
@@ -418,7 +433,7 @@ def debiased_intervals(
     support = np.flatnonzero(theta)
     freedom = _degrees_of_freedom(summary, len(support), centred)
     correlations = Correlations(summary, centred)
-    _require_variation(correlations.varies, index, centred)
+    _require_variation(correlations.varies, index, centred, names)
     scale, sigma = correlations.scale, np.sqrt(residual_sum(summary, theta, centred) / freedom)
     left_over = -summary.gradient(theta, None if centred else 0.0)  # v - G theta
     kept = support[correlations.varies[support]]

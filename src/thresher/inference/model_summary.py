@@ -29,7 +29,8 @@ class Term:
     coef : float
         In the units of the data.
     standard_error, lower, upper : float or None
-        Of the interval; None if the rows do not identify the coefficient, and then `note` says why.
+        Of the interval; None if there is none, and then `note` says why: the rows do not identify the coefficient, or
+        the posterior says that it is zero.
     inclusion : float or None
         The probability that the feature belongs to the model, if the model has one.
     standardized : float or None
@@ -160,13 +161,21 @@ class ModelSummary:
             return "No intervals: the coefficients follow recent rows. Set half_life or window to get them."
         return f"{100 * self.level:g} % intervals: {self.intervals}"
 
+    def centre(self) -> str:
+        """What intervals are about, if some do not include the coefficient beside them; else nothing."""
+        ends = [(term.coef, term.lower, term.upper) for term in self.terms]
+        if all(low is None or high is None or low <= coef <= high for coef, low, high in ends):
+            return ""
+        what = {"posterior": "posterior means, which average over models", "debiased": "debiased estimates"}
+        return f"Intervals belong to {what[self.intervals]}, not to coef, so some do not include coef."
+
     def notes(self) -> list[str]:
         """What has to be said about single rows, each thing once."""
         found: dict[str, list[str]] = {}
         for term in self.terms:
             if term.note:
                 found.setdefault(term.note, []).append(printable(term.name))
-        return [f"* {', '.join(names)}: {note}" for note, names in found.items()]
+        return [f"* {_some(names)}: {note}" for note, names in found.items()]
 
     def __str__(self) -> str:
         facts = [f"{name}: {value}" for name, value in self.facts().items()]
@@ -175,15 +184,15 @@ class ModelSummary:
         table = ["  ".join(map(str.rjust, line, widths)) for line in lines]
         table = [line[0].ljust(widths[0]) + text[widths[0] :] for line, text in zip(lines, table, strict=True)]
         rule = "-" * len(table[0])
-        kind = self.kind()
+        kind = [line for line in (self.kind(), self.centre()) if line]
         findings = [f"{finding.severity:7}  {finding.key}: {finding.sentence}" for finding in self.findings]
         return "\n".join(
-            [printable(self.title), *facts, rule, table[0], rule, *table[1:], rule, kind, *self.notes(), *findings]
+            [printable(self.title), *facts, rule, table[0], rule, *table[1:], rule, *kind, *self.notes(), *findings]
         )
 
     def _repr_html_(self) -> str:
         facts = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in self.facts().items())
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
+        notes = "".join(f"<p>{escape(note)}</p>" for note in (self.centre(), *self.notes()) if note)
         findings = "".join(f"<li>{escape(f.severity)}: {escape(f.sentence)}</li>" for f in self.findings)
         kind = escape(self.kind())
         head = f"<h3>{escape(self.title)}</h3><table>{facts}</table>"
@@ -200,11 +209,20 @@ class ModelSummary:
 
 
 INTERCEPT = "(intercept)"
+# Names in a note at the most.
+MOST_NAMED = 12
 
 
 def _fixed(value: float, how: str) -> str:
     """With decimals, or with an exponent where a model that diverged would fill the line."""
     return format(value, how if abs(value) < 1e6 else how.replace("f", "g"))
+
+
+def _some(names: list[str]) -> str:
+    """The names, or some of many: rows have a mark as well."""
+    if len(names) <= MOST_NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
 
 
 def _number(value: float | None, how: str) -> str:
@@ -246,6 +264,9 @@ def terms_of(
             if not math.isfinite(error):
                 error = lower = upper = None
                 note = "a linear combination of other columns, so the rows do not identify its coefficient."
+            elif lower == upper:  # a single point, which no estimate is in
+                error = lower = upper = None
+                note = f"zero with a probability of {100 * level:g} % or more by the posterior, so without an interval."
         probability = None if posterior is None else float(posterior.inclusion_probabilities[j])
         terms.append(Term(names[j], float(coef[j]), error, lower, upper, probability, size, note))
     return tuple(terms)

@@ -14,7 +14,7 @@ WIDTH, PIXELS = 5.2, 96
 def bar(value: float, low: float, high: float, known: bool, filled: bool | None = None) -> str:
     """A bar from zero with a line from `low` to `high`, all between -1 and 1.
 
-    The bar is dashed instead of filled if zero is between the ends, or they are not known; `filled` overrides that.
+    The bar is hollow instead of filled if zero is between the ends, or they are not known; `filled` overrides that.
     """
     sure = known and (low > 0.0 or high < 0.0) if filled is None else filled
     side = "up" if value >= 0.0 else "down"

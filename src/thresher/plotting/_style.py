@@ -88,8 +88,18 @@ class Display:
     """What the displays share: axes of their own or given ones, without clutter, with a title and a caption."""
 
     height: ClassVar[float] = 3.8
-    #: What the standardised axis means.
-    STANDARDIZED: ClassVar[str] = "effect on y (standard deviations of y, per one of the feature)"
+
+    @staticmethod
+    def standardized_label(target: str) -> str:
+        """What the axis of standardised coefficients means."""
+        name = shortened(printable(target))
+        spread = "of y, per" if name == "y" else "of it, per"
+        return f"effect on {name} (standard deviations {spread} one of the feature)"
+
+    @staticmethod
+    def unit_label(target: str) -> str:
+        """What the axis of coefficients means."""
+        return f"coefficient (units of {shortened(printable(target))} per unit of the feature)"
 
     def _axes(self, ax: Any, xlabel: str, ylabel: str, title: str, caption: str, height: float | None = None) -> Any:
         """Axes to draw on; the colours are in `palette_`."""
@@ -104,8 +114,8 @@ class Display:
             spine.set_visible(side in ("left", "bottom"))
             spine.set_color(colours.muted)
         ax.tick_params(colors=colours.muted, labelcolor=colours.ink)
-        ax.set_xlabel(xlabel, color=colours.ink)
-        ax.set_ylabel(ylabel, color=colours.ink)
+        ax.set_xlabel(xlabel, color=colours.ink, parse_math=False)
+        ax.set_ylabel(ylabel, color=colours.ink, parse_math=False)
         room = CAPTION * ax.get_window_extent().width / ax.figure.dpi
         lines = textwrap.wrap(caption, max(int(room if ylabel else 0.85 * room), 30))  # names take room at the left
         ax.set_title(title, loc="left", color=colours.ink, fontsize=11, fontweight="bold", pad=8 + 11 * len(lines))

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from thresher._utils.arrays import ArrayLike
+from thresher._utils.arrays import ArrayLike, Floats, Integers
 from thresher._utils.printable import printable
 from thresher.plotting._style import Display, feature_names, standard_scale
 
@@ -21,8 +22,11 @@ class IntervalsDisplay(Display):
 
     Parameters
     ----------
-    estimate, lower, upper : array-like of shape (k,)
-        Coefficients, and the ends of their intervals; infinite ends say that the rows do not identify one.
+    estimate : array-like of shape (k,)
+        Coefficients.
+    lower, upper : array-like of shape (k,), or None
+        The ends of their intervals. Infinite ends say that the rows do not identify a coefficient. None: there are no
+        intervals, since the coefficients follow recent rows.
     names : sequence of str
         The features.
     level : float
@@ -31,6 +35,8 @@ class IntervalsDisplay(Display):
         Which intervals they are.
     standardized : bool, default=False
         Whether coefficients are in standard deviations of the response per one of the feature.
+    target : str, default="y"
+        What the response is called.
 
     Attributes
     ----------
@@ -49,22 +55,40 @@ class IntervalsDisplay(Display):
     def __init__(
         self,
         estimate: ArrayLike,
-        lower: ArrayLike,
-        upper: ArrayLike,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
         names: Sequence[str],
         level: float = 0.95,
         method: str = "posterior",
         standardized: bool = False,
+        target: str = "y",
     ) -> None:
-        self.estimate, self.lower, self.upper = (np.asarray(one, float) for one in (estimate, lower, upper))
+        self.estimate = np.asarray(estimate, float)
+        self.lower, self.upper = (None if one is None else np.asarray(one, float) for one in (lower, upper))
         self.names = list(names)
-        self.level, self.method, self.standardized = level, method, standardized
+        self.level, self.method, self.standardized, self.target = level, method, standardized, target
+
+    # What bars are, by the method of the intervals.
+    BARS: ClassVar[dict[str, str]] = {
+        "posterior": "Bars are posterior means",
+        "debiased": "Bars are debiased estimates",
+        "split": "Bars are least squares on the later rows",
+    }
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, standardized: bool = True, n_features: int = 25, ax: Any = None, **how: Any
+        cls,
+        estimator: Any,
+        *,
+        standardized: bool = True,
+        n_features: int = 25,
+        target: str = "y",
+        ax: Any = None,
+        **how: Any,
     ) -> Self:
         """Draw the intervals of a fitted sparse model.
+
+        Once drift was detected, the coefficients in use are drawn, those that follow recent rows, without intervals.
 
         Parameters
         ----------
@@ -73,51 +97,77 @@ class IntervalsDisplay(Display):
             Draw effects in standard deviations, which can be compared. False draws coefficients as they are.
         n_features : int, default=25
             The most features to draw, those with the largest effects.
+        target : str, default="y"
+            What the response is called.
         ax : matplotlib axes, optional
         **how
             Those of ``confidence_intervals``; `method` is ``"posterior"`` by default, ``"debiased"`` with groups.
         """
         check_is_fitted(estimator, "summary_")
-        how = {"method": "posterior" if estimator._family.groups is None else "debiased"} | how
+        how = {"method": "posterior" if estimator._family.groups is None else "debiased", "level": 0.95} | how
+        features, values = cls._drawn(estimator, how)
+        scale = standard_scale(estimator)[features]
+        order = np.argsort(-np.abs(values[0]) * scale, kind="stable")[:n_features]
+        unit = scale[order] if standardized else 1.0
+        names = feature_names(estimator, features[order])
+        estimate, lower, upper = (None if one is None else unit * one[order] for one in values)
+        assert estimate is not None
+        return cls(estimate, lower, upper, names, how["level"], how["method"], standardized, target).plot(ax=ax)
+
+    @staticmethod
+    def _drawn(estimator: Any, how: dict[str, Any]) -> tuple[Integers, tuple[Floats, Floats | None, Floats | None]]:
+        """Features, and their coefficients with the ends of their intervals: None while recent rows are followed."""
+        if getattr(estimator, "drift_detected_", False):
+            wanted = how.get("features")
+            features = estimator.support_ if wanted is None else estimator._feature_numbers(wanted)
+            return features, (estimator.coef_[features], None, None)
         try:
             estimator.noise_variance()
         except ValueError:  # too few rows for any interval
             features = estimator.support_
             unknown = np.full(len(features), np.nan)
-            values, level = (estimator._sparse_coef[features], unknown, unknown), how.get("level", 0.95)
-        else:
-            found = estimator.confidence_intervals(**how)
-            features, values, level = found.features, (found.estimate, found.lower, found.upper), found.level
-        scale = standard_scale(estimator)[features]
-        order = np.argsort(-np.abs(values[0]) * scale, kind="stable")[:n_features]
-        unit = scale[order] if standardized else 1.0
-        names = feature_names(estimator, features[order])
-        estimate, lower, upper = (unit * one[order] for one in values)
-        return cls(estimate, lower, upper, names, level, how["method"], standardized).plot(ax=ax)
+            return features, (estimator._sparse_coef[features], unknown, unknown)
+        found = estimator.confidence_intervals(**how)
+        return found.features, (found.estimate, found.lower, found.upper)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
-        share = f"{100 * self.level:g} %"
+        if self.lower is None or self.upper is None:
+            return self._plot_without_intervals(ax)
+        share, bars = f"{100 * self.level:g} %", self.BARS.get(self.method, "Bars are estimates")
         caption = (
-            f"Bars are estimates, lines are {share} intervals ({self.method}). Hollow bars: the interval includes "
-            "zero, so the sign is not known."
+            f"{bars}, lines are {share} intervals ({self.method}). Hollow bars: the interval includes zero, so the "
+            "sign is not known."
         )
-        xlabel = self.STANDARDIZED if self.standardized else "coefficient (units of y per unit of the feature)"
-        height = max(2.0, 1.35 + 0.24 * len(self.names))
-        ax = self._axes(ax, xlabel, "", "Effects of the features, and how sure they are", caption, height)
-        colours = self.palette_
-        ax.axvline(0.0, color=colours.muted, linewidth=0.8)
         known = np.isfinite(self.lower) & np.isfinite(self.upper)
-        for place, (value, low, high) in enumerate(zip(self.estimate, self.lower, self.upper, strict=True)):
-            colour = colours.accent if value >= 0.0 else colours.contrast
-            sure = known[place] and (low > 0.0 or high < 0.0)
-            ax.barh(place, value, 0.6, facecolor=(colour, 0.45) if sure else "none", edgecolor=colour)
-            if known[place]:
-                ax.plot([low, high], [place, place], "|-", color=colours.ink, linewidth=1.3, markersize=6)
-        self._name_rows([name if sure else f"{name} (?)" for name, sure in zip(self.names, known, strict=True)])
+        sure = known & ((self.lower > 0.0) | (self.upper < 0.0))
+        ax = self._draw_bars(ax, "Effects of the features, and how sure they are", caption, sure)
+        for place in np.flatnonzero(known):
+            ends = [self.lower[place], self.upper[place]]
+            ax.plot(ends, [place, place], "|-", color=self.palette_.ink, linewidth=1.3, markersize=6)
+        self._name_rows([name if told else f"{name} (?)" for name, told in zip(self.names, known, strict=True)])
         if not known.all():
-            ax.set_xlabel(f"{xlabel}\n(?) the rows do not tell how sure this is")
+            ax.set_xlabel(f"{ax.get_xlabel()}\n(?) the rows do not tell how sure this is")
         return self
+
+    def _plot_without_intervals(self, ax: Any) -> Self:
+        caption = (
+            "The stream has changed, so bars are coefficients that follow recent rows. They have no intervals: set "
+            "half_life or window to get them."
+        )
+        self._draw_bars(ax, "Effects of the features in recent rows", caption, np.ones(len(self.names), bool))
+        self._name_rows(self.names)
+        return self
+
+    def _draw_bars(self, ax: Any, title: str, caption: str, filled: NDArray[np.bool_]) -> Any:
+        """A bar for each coefficient, on axes with a title."""
+        xlabel = self.standardized_label(self.target) if self.standardized else self.unit_label(self.target)
+        ax = self._axes(ax, xlabel, "", title, caption, max(2.0, 1.35 + 0.24 * len(self.names)))
+        ax.axvline(0.0, color=self.palette_.muted, linewidth=0.8)
+        for place, value in enumerate(self.estimate):
+            colour = self.palette_.accent if value >= 0.0 else self.palette_.contrast
+            ax.barh(place, value, 0.6, facecolor=(colour, 0.45) if filled[place] else "none", edgecolor=colour)
+        return ax
 
 
 class InclusionDisplay(Display):

@@ -30,12 +30,14 @@ class DriftDisplay(CoefficientsDisplay):
         Whether recent rows were followed.
     standardized : bool, default=False
         Whether coefficients are in standard deviations of the response per one of the feature.
+    target : str, default="y"
+        What the response is called.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
     lines_ : list of matplotlib lines
-        Of the coefficients.
+        Of the coefficients, in the order of `names`.
     band_ : matplotlib collection
         Of the effective rows.
     changes_ : list of int
@@ -55,10 +57,8 @@ class DriftDisplay(CoefficientsDisplay):
     """
 
     title: ClassVar[str] = "Coefficients in a stream that changes"
-    caption: ClassVar[str] = (
-        "Dashed: drift was detected, so coefficients follow recent rows. Band at the foot: how many rows they rest "
-        "on, as a share of all rows so far."
-    )
+    caption: ClassVar[str] = "Band at the foot: how many rows coefficients rest on, as a share of all rows so far."
+    early: ClassVar[float] = 0.0
 
     def __init__(
         self,
@@ -68,13 +68,18 @@ class DriftDisplay(CoefficientsDisplay):
         effective_rows: ArrayLike,
         detected: ArrayLike,
         standardized: bool = False,
+        target: str = "y",
     ) -> None:
-        super().__init__(n_samples, coef, names, standardized)
         self.effective_rows = np.asarray(effective_rows, float)
         self.detected = np.asarray(detected, bool)
+        began = np.flatnonzero(self.detected & ~np.concatenate([[False], self.detected[:-1]]))
+        changes = [int(n) for n in np.asarray(n_samples)[began]]
+        super().__init__(n_samples, coef, names, standardized, changes, target)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, standardized: bool = True, n_features: int = 12, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, *, standardized: bool = True, n_features: int = 12, target: str = "y", ax: Any = None
+    ) -> Self:
         """Draw a fitted `SparseRegressor`, from its ``drift_history_``.
 
         Parameters
@@ -84,15 +89,14 @@ class DriftDisplay(CoefficientsDisplay):
             Draw effects in standard deviations (those of all rows so far), which can be compared.
         n_features : int, default=12
             How many features to draw: the largest now, in units of their column scales, then the largest ever.
+        target : str, default="y"
+            What the response is called.
         ax : matplotlib axes, optional
         """
         check_is_fitted(estimator, "summary_")
-        history = estimator.drift_history_
+        history = getattr(estimator, "drift_history_", ())
         if not history:
-            raise ValueError(
-                "There is no history of drift: stream the rows through partial_fit, some hundreds or more, with "
-                "drift='auto'."
-            )
+            raise ValueError(f"There is no history of drift: {_why_none(estimator)}")
         scale = standard_scale(estimator)
         features, coef = traced(history, estimator.coef_, scale, n_features)
         rows = [record.effective_rows if record.detected else record.n_samples for record in history]
@@ -103,6 +107,7 @@ class DriftDisplay(CoefficientsDisplay):
             rows,
             [record.detected for record in history],
             standardized,
+            target,
         ).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -110,10 +115,7 @@ class DriftDisplay(CoefficientsDisplay):
         super().plot(ax=ax)
         ax, colours = self.ax_, self.palette_
         ax.set_xscale("linear")
-        began = np.flatnonzero(self.detected & ~np.concatenate([[False], self.detected[:-1]]))
-        self.changes_ = [int(n) for n in self.n_samples[began]]
-        for n in self.changes_:
-            ax.axvline(n, color=colours.contrast, linewidth=1.0, linestyle="--")
+        self.changes_ = self.changes
         # A quarter more room at the foot, for the band.
         low, high = ax.get_ylim()
         low -= (high - low) / 3.0
@@ -122,3 +124,13 @@ class DriftDisplay(CoefficientsDisplay):
         top = low + 0.2 * (high - low) * share
         self.band_ = ax.fill_between(self.n_samples, low, top, color=colours.accent, alpha=0.2, linewidth=0, step="mid")
         return self
+
+
+def _why_none(estimator: Any) -> str:
+    if estimator.summary_.forgets:
+        return "drift is not looked for with half_life or window. CoefficientsDisplay draws the coefficients."
+    if not hasattr(estimator, "drift_history_"):
+        return f"only SparseRegressor looks for drift, and this is a {type(estimator).__name__}."
+    if estimator.drift is None:
+        return "the model has drift=None; stream the rows through partial_fit with drift='auto'."
+    return "stream the rows through partial_fit, some hundreds or more."

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from thresher._utils.arrays import ArrayLike, Floats, Integers
-from thresher.plotting._style import Display, feature_names, standard_scale
+from thresher._utils.printable import printable
+from thresher.plotting._style import Display, feature_names, shortened, standard_scale
 
 AT_ONCE = "The model learned all rows at once, so there is one estimate; partial_fit gives a history."
 
@@ -44,11 +45,16 @@ class CoefficientsDisplay(Display):
         Their names.
     standardized : bool, default=False
         Whether coefficients are in standard deviations of the response per one of the feature.
+    changes : sequence of int, optional
+        Row counts at which drift was detected.
+    target : str, default="y"
+        What the response is called.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
     lines_ : list of matplotlib lines
+        In the order of `names`.
 
     Examples
     --------
@@ -60,18 +66,32 @@ class CoefficientsDisplay(Display):
     ['x0', 'x1', 'x2']
     """
 
-    def __init__(self, n_samples: ArrayLike, coef: ArrayLike, names: Sequence[str], standardized: bool = False) -> None:
+    def __init__(
+        self,
+        n_samples: ArrayLike,
+        coef: ArrayLike,
+        names: Sequence[str],
+        standardized: bool = False,
+        changes: Sequence[int] = (),
+        target: str = "y",
+    ) -> None:
         self.n_samples = np.asarray(n_samples)
         self.coef = np.asarray(coef, float)
         self.names = list(names)
-        self.standardized = standardized
+        self.standardized, self.changes, self.target = standardized, list(changes), target
 
+    # The first share of the rows can throw coefficients anywhere, so it does not set the scale.
+    early: ClassVar[float] = 0.1
     title: ClassVar[str] = "Coefficients as rows came in"
     caption: ClassVar[str] = "Zero: the feature is not in the model. Early values may lie beyond the edge."
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, standardized: bool = True, n_features: int = 12, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, *, standardized: bool = True, n_features: int = 12, target: str = "y", ax: Any = None
+    ) -> Self:
         """Draw a fitted sparse model, from its history.
+
+        From where drift was detected on, coefficients are those in use, which follow recent rows.
 
         Parameters
         ----------
@@ -80,37 +100,52 @@ class CoefficientsDisplay(Display):
             Draw effects in standard deviations (those of all rows so far), which can be compared.
         n_features : int, default=12
             How many features to draw: the largest now, in units of their column scales, then the largest ever.
+        target : str, default="y"
+            What the response is called.
         ax : matplotlib axes, optional
         """
         check_is_fitted(estimator, "summary_")
-        scale, latest, history = standard_scale(estimator), estimator.coef_, estimator.selection_history_
+        scale, latest, history = standard_scale(estimator), estimator.coef_, list(estimator.selection_history_)
+        drift: Any = getattr(estimator, "drift_history_", ())
+        changes = drift.changes if drift else []
+        if changes:
+            history = [*(record for record in history if record.n_samples < drift[0].n_samples), *drift]
+        n = estimator.n_samples_seen_
+        if getattr(estimator, "drift_detected_", False):
+            history = [record for record in history if record.n_samples < n]
+            changes = changes if changes and drift[-1].detected else [*changes, n]
         features, coef = traced(history, latest, scale, n_features)
         counts = [record.n_samples for record in history]
-        if not counts or counts[-1] < estimator.n_samples_seen_:
-            counts, coef = [*counts, estimator.n_samples_seen_], np.vstack([coef, latest[features]])
+        if not counts or counts[-1] < n:
+            counts, coef = [*counts, n], np.vstack([coef, latest[features]])
         unit = scale[features] if standardized else 1.0
-        return cls(counts, coef * unit, feature_names(estimator, features), standardized).plot(ax=ax)
+        names = feature_names(estimator, features)
+        return cls(counts, coef * unit, names, standardized, changes, target).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
         once = len(self.n_samples) < 2
         caption = AT_ONCE if once else self.caption
-        ylabel = "standardised coefficient" if self.standardized else "coefficient (units of y per unit of the feature)"
+        if self.changes and not once:
+            caption += " Vertical line: drift was detected, so coefficients follow recent rows."
+        ylabel = "standardised coefficient" if self.standardized else self.unit_label(self.target)
         ax = self._axes(ax, "rows seen", ylabel, self.title, caption)
         ax.axhline(0.0, color=self.palette_.muted, linewidth=0.8)
         order = np.argsort(-np.abs(self.coef[-1]), kind="stable")
-        self.lines_, ends = [], []
+        drawn, ends = {}, []
         for place, k in enumerate(order):
             style = self._line_style(place) | ({"marker": "o", "markersize": 6} if once else {})
-            self.lines_ += ax.plot(self.n_samples, self.coef[:, k], label=self.names[k], **style)
+            (drawn[int(k)],) = ax.plot(self.n_samples, self.coef[:, k], label=self.names[k], **style)
             if self.coef[-1, k] != 0.0 and place < len(self.palette_.lines):
                 ends.append((float(self.coef[-1, k]), self.names[k], style["color"]))
+        self.lines_ = [drawn[k] for k in sorted(drawn)]
+        for n in () if once else self.changes:
+            ax.axvline(n, color=self.palette_.contrast, linewidth=1.0, linestyle="--")
         if not once and self.n_samples[-1] > 50 * max(self.n_samples[0], 1):
             ax.set_xscale("log")
         if once:
             ax.set_xticks(self.n_samples, [f"{n:,}" for n in self.n_samples])
-        # The first few rows can throw coefficients anywhere; they must not set the scale.
-        late = np.abs(self.coef[len(self.coef) // 2 :])
+        late = np.abs(self.coef[self.n_samples >= self.early * self.n_samples[-1]])
         largest = 1.5 * float(late.max(initial=0.0)) or 1.0
         ax.set_ylim(max(ax.get_ylim()[0], -largest), min(ax.get_ylim()[1], largest))
         self._label_ends(float(self.n_samples[-1]), ends)
@@ -197,6 +232,8 @@ class PrequentialDisplay(Display):
         Standard deviations of the response about the model, and about its mean, on the rows that were learned.
     n_samples : int
         Rows seen.
+    target : str, default="y"
+        What the response is called.
 
     Attributes
     ----------
@@ -213,12 +250,13 @@ class PrequentialDisplay(Display):
     1920
     """
 
-    def __init__(self, history: Any, noise: float, spread: float, n_samples: int) -> None:
+    def __init__(self, history: Any, noise: float, spread: float, n_samples: int, target: str = "y") -> None:
         self.history, self.noise, self.spread, self.n_samples = history, noise, spread, n_samples
+        self.target = target
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw a fitted sparse model."""
+    def from_estimator(cls, estimator: Any, *, target: str = "y", ax: Any = None) -> Self:
+        """Draw a fitted sparse model, of a response that is called `target`."""
         check_is_fitted(estimator, "summary_")
         spread = float(np.sqrt(estimator.summary_.response_variance(estimator._family.centred)))
         noise = float("nan")
@@ -226,7 +264,7 @@ class PrequentialDisplay(Display):
         if not getattr(estimator, "drift_detected_", False):
             with suppress(ValueError):  # too few rows to tell
                 noise = float(np.sqrt(estimator.noise_variance()))
-        return cls(estimator.prequential_history_, noise, spread, estimator.n_samples_seen_).plot(ax=ax)
+        return cls(estimator.prequential_history_, noise, spread, estimator.n_samples_seen_, target).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
@@ -236,7 +274,8 @@ class PrequentialDisplay(Display):
             if there
             else "The model learned all rows at once: none was predicted before. The lines are errors on those rows."
         )
-        ax = self._axes(ax, "rows seen", "error (units of y)", "How well new rows were predicted", caption)
+        units = f"error (units of {shortened(printable(self.target))})"
+        ax = self._axes(ax, "rows seen", units, "How well new rows were predicted", caption)
         colours = self.palette_
         first = history.n_samples[0] - history.n_predicted[0] if there else 0
         flat: list[tuple[float, str, str, Any]] = [(self.spread, "predicting the mean", colours.muted, (0, (6, 2)))]

@@ -6,9 +6,12 @@ The page needs nothing but itself: no scripts, no files, no addresses. Names of 
 from collections.abc import Iterator
 from importlib.resources import files
 from itertools import pairwise
+from typing import Any
 
 from thresher._utils.page import definitions, page, text
+from thresher._utils.printable import counted
 from thresher.estimators._linear import SummaryLinear
+from thresher.inference.categories import find_categories
 from thresher.inference.diagnostics import Finding
 from thresher.inference.model_summary import INTERCEPT, ModelSummary, Term
 from thresher.plotting._page_pictures import bar, figure
@@ -29,8 +32,9 @@ ASKED = {
     "noise": "Noise",
     "support": "A stable choice",
     "drift": "A stream that changes",
+    "diverged": "A fit that diverged",
 }
-SEVERITY = {"warning": 0, "note": 1, "ok": 2}
+SEVERITY = {"error": -1, "warning": 0, "note": 1, "ok": 2}
 # What pictures are called that are drawn in two places.
 ERRORS = "Error on rows before the model learned from them"
 DRIFT = "Coefficients in a stream that changes, and the recent rows that they rest on"
@@ -54,11 +58,11 @@ def model_page(model: SummaryLinear, title: str, target: str = "y", facts: dict[
     parts = [
         f"<h1>What drives {text(target)}</h1>",
         f'<p class="lede">{text(_in_short(model, table, target))}</p>',
-        *_drivers(table, target),
+        *_drivers(model, table, target),
         "<h2>How sure is this?</h2>",
-        *_sureness(model, table),
+        *_sureness(model, table, target),
         "<h2>How did it change?</h2>",
-        *(_drift(model, table) if table.follows_recent else _changes(model)),
+        *(_drift(model, table, target) if table.follows_recent else _changes(model, target)),
         "<h2>What could be wrong?</h2>",
         *_findings(table.findings),
         "<h2>Details</h2>",
@@ -68,12 +72,19 @@ def model_page(model: SummaryLinear, title: str, target: str = "y", facts: dict[
 
 
 def _in_short(model: SummaryLinear, table: ModelSummary, target: str) -> str:
-    rows = f"{table.n_samples:,} rows"
+    rows = counted(table.n_samples, "row", ",")
+    columns = counted(table.n_features, "column", ",")
     if not table.n_kept:
-        return f"None of the {table.n_features:,} columns helps to predict {target}, as far as {rows} can tell."
-    columns = f"{table.n_kept} of {table.n_features:,} columns"
-    explained = "" if table.r2 is None else f" and explain {100 * table.r2:.0f} % of the variation of {target}"
-    sentence = f"From {rows}, {columns} were kept{explained}."
+        return f"None of the {columns} helps to predict {target}, as far as {rows} can tell."
+    were, explain = ("was", "explains") if table.n_kept == 1 else ("were", "explain")
+    explained = ""
+    if table.r2 is not None:
+        explained = (
+            f" and {explain} {100 * table.r2:.0f} % of the variation of {target}"
+            if table.r2 >= 0.0
+            else f", but the model predicts {target} worse than no column would"
+        )
+    sentence = f"From {rows}, {table.n_kept} of {columns} {were} kept{explained}."
     if table.prequential_r2 is not None:
         share = f"{100 * max(table.prequential_r2, 0.0):.0f} %"
         sentence += f" On rows that the model had not seen, it explained {share}."
@@ -82,25 +93,29 @@ def _in_short(model: SummaryLinear, table: ModelSummary, target: str) -> str:
     return sentence
 
 
-def _drivers(table: ModelSummary, target: str) -> Iterator[str]:
+def _drivers(model: SummaryLinear, table: ModelSummary, target: str) -> Iterator[str]:
     terms = [term for term in table.terms if term.name != INTERCEPT]
     shown = [term for term in terms if term.standardized is not None][:MOST]
     if not shown:
         return
     largest = max(abs(end) for term in shown for end in _standardized(term))
     filled = True if table.follows_recent else None  # without intervals, nothing says that a bar may be zero
+    names = model._all_names()
+    levels = {names[j] for category in find_categories(model.summary_) for j in category}
     yield '<ol class="drivers">'
     for term in shown:
         low, value, high = _standardized(term)
         note = f"<small>{text(term.note)}</small>" if term.note else ""
+        remarks = f"<small>{text(_remarks(term, term.name in levels))}</small>"
         yield (
             f'<li><span class="name">{text(term.name)}{note}</span>'
             f"{bar(value / largest, low / largest, high / largest, term.lower is not None, filled)}"
-            f'<span class="size">{text(_size(term))}<small>{text(_remarks(term))}</small></span></li>'
+            f'<span class="size">{text(_size(term))}{remarks}</span></li>'
         )
     yield "</ol>"
     more = f" The other {len(terms) - len(shown)} columns are in the table below." if len(terms) > len(shown) else ""
-    lines = "" if table.follows_recent else f" Lines are {100 * table.level:g} % intervals. Dashed bars may be zero."
+    lines = "" if table.follows_recent else f" Lines are {100 * table.level:g} % intervals. Hollow bars may be zero."
+    lines += f" {table.centre()}" if table.centre() else ""
     yield (
         f'<p class="muted">Bars to the right raise {text(target)}, bars to the left lower it. Their lengths can be '
         f"compared: they are the change of {text(target)}, in standard deviations, when a column rises by one of its "
@@ -124,8 +139,9 @@ def _size(term: Term) -> str:
     return f"{value:+.2f} ({low:+.2f} to {high:+.2f})"
 
 
-def _remarks(term: Term) -> str:
-    per_unit = f"{term.coef:+.3g} for each unit"
+def _remarks(term: Term, is_level: bool) -> str:
+    others = "the reference level" if term.note.startswith("compared with") else "the others"
+    per_unit = f"{term.coef:+.3g} for {f'this level, against {others}' if is_level else 'each unit'}"
     return per_unit if term.inclusion is None else f"{_sure(term.inclusion)}; {per_unit}"
 
 
@@ -133,7 +149,7 @@ def _sure(probability: float) -> str:
     return next(word for least, word in SURE if probability >= least)
 
 
-def _sureness(model: SummaryLinear, table: ModelSummary) -> Iterator[str]:
+def _sureness(model: SummaryLinear, table: ModelSummary, target: str) -> Iterator[str]:
     terms = [term for term in table.terms if term.name != INTERCEPT]
     sure = [term for term in terms if (term.inclusion or 0.0) >= SURE[0][0]]
     if table.follows_recent:
@@ -157,21 +173,25 @@ def _sureness(model: SummaryLinear, table: ModelSummary) -> Iterator[str]:
     yield '<div class="panels">'
     if model._family.groups is None and table.noise is not None:
         yield figure(model, InclusionDisplay, "Probability that each column matters", n_features=15)
-    yield figure(model, PrequentialDisplay, ERRORS)
+    yield figure(model, PrequentialDisplay, ERRORS, target=target)
     yield "</div>"
 
 
-def _drift(model: SummaryLinear, table: ModelSummary) -> Iterator[str]:
-    history = getattr(model, "drift_history_", [])
-    since = next((before.n_samples for before in reversed(history) if not before.detected), 0)
-    yield f"<p>The data changed: recent rows are followed since about row {since:,} of {table.n_samples:,}.</p>"
+def _drift(model: SummaryLinear, table: ModelSummary, target: str) -> Iterator[str]:
+    history: Any = getattr(model, "drift_history_", ())
+    if history and history[-1].detected:
+        since = history.changes[-1]
+        yield f"<p>The data changed: recent rows are followed since about row {since:,} of {table.n_samples:,}.</p>"
+    else:
+        yield f"<p>The data changed just now: recent rows are followed after {table.n_samples:,} rows.</p>"
     yield '<div class="panels">'
-    yield figure(model, DriftDisplay, DRIFT)
-    yield figure(model, PrequentialDisplay, ERRORS)
+    if history:
+        yield figure(model, DriftDisplay, DRIFT, target=target)
+    yield figure(model, PrequentialDisplay, ERRORS, target=target)
     yield "</div>"
 
 
-def _changes(model: SummaryLinear) -> Iterator[str]:
+def _changes(model: SummaryLinear, target: str) -> Iterator[str]:
     history = model.selection_history_
     if len(history) < 2:
         yield "<p>The model learned all rows at once, so there is no history. Learn rows as they arrive to see one.</p>"
@@ -185,9 +205,9 @@ def _changes(model: SummaryLinear) -> Iterator[str]:
     )
     yield '<div class="panels">'
     if any(record.detected for record in getattr(model, "drift_history_", ())):
-        yield figure(model, DriftDisplay, DRIFT)
+        yield figure(model, DriftDisplay, DRIFT, target=target)
     else:
-        yield figure(model, CoefficientsDisplay, "Coefficients as rows came in")
+        yield figure(model, CoefficientsDisplay, "Coefficients as rows came in", target=target)
     yield figure(model, SupportDisplay, "Columns in the model over time", n_features=18)
     yield "</div>"
 
@@ -222,8 +242,9 @@ def _details(model: SummaryLinear, table: ModelSummary, facts: dict[str, str]) -
     yield f'<div class="scroll">{table.html_table()}</div>'
     yield from (f'<p class="muted">{text(note)}</p>' for note in table.notes())
     yield (
-        '<p class="muted">coef: change of the response when the column rises by one unit. std. coef: the same in '
-        "standard deviations of both. P(in model): probability that the column matters.</p>"
+        '<p class="muted">coef: change of the response when the column rises by one unit, or of a level against the '
+        "reference level. std. coef: the same in standard deviations of both. P(in model): probability that the "
+        "column matters.</p>"
     )
     yield '<div class="panels">'
     if table.n_kept and not table.follows_recent:  # paths and criteria are about all rows
