@@ -70,14 +70,14 @@ class DriftHistory(Records[DriftRecord]):
     >>> X = rng.standard_normal((1200, 10))
     >>> y = np.where(np.arange(1200) < 600, 1.0, -1.0) * X[:, 3] + rng.standard_normal(1200)
     >>> SparseRegressor().partial_fit(X, y).drift_history_
-    rows  detected  effective rows  came  left
+    rows  detected  effective rows  came   left
      384     False             384  x3
      512     False             512
      640     False             640
      768      True             176
      896      True             173
-    1024      True             175
-    1152      True             175
+    1024      True             175  x7 x9
+    1152      True             175         x7 x9
     """
 
     _columns = (("detected", "detected", ""), ("effective rows", "effective_rows", ".0f"))
