@@ -180,9 +180,9 @@ class SparseRegressor(WithMemory, Drifting):
     Rows are folded into the co-moments in blocks of 128 to 256. The support is chosen again at the first fold at which
     there are at least 5 % more rows, and at the latest when there are 10 % more (20 % in the first block). ``fit``,
     ``fit_summary`` and ``finish`` choose on all rows. The posterior is sampled at the first fold with 128 rows, at the
-    first with half as many more, and so on, and by ``fit``, ``fit_summary`` and ``finish``. Between, its list stands
-    until the extended BIC changes its choice; then the support is that of the extended BIC. Coefficients are ridge
-    regression with the penalties that the last posterior implies. Reading an attribute never changes what comes later.
+    first with half as many more, and so on, and by ``fit``, ``fit_summary`` and ``finish``. Between, features that the
+    extended BIC chooses join its list, and those that it drops leave. Coefficients are ridge regression with the
+    penalties that the last posterior implies. Reading an attribute never changes what comes later.
 
     With `half_life` or `window`, everything that depends on the number of rows, the criterion, the posterior, the noise
     and the intervals, takes the effective one, (sum w)^2 / sum w^2, about 2.9 half-lives; and the support is chosen
@@ -499,7 +499,8 @@ class SparseRegressor(WithMemory, Drifting):
         """Turn the support of the criterion, with these coefficients, into the list of the posterior with its own."""
         summary, centred = self.summary_, self._solved.centred
         n, folded = summary.n_samples, summary.n_folded == summary.n_samples or summary.forgets
-        if final or (folded and n >= self._next_posterior):
+        due = final or (folded and n >= self._next_posterior)
+        if due:
             seed = method.random_state
             now = (
                 self._sample()
@@ -513,7 +514,7 @@ class SparseRegressor(WithMemory, Drifting):
         if self._listed is None:
             return values
         chosen = self._support
-        self._support, ridge = self._listed.followed(chosen)
+        self._support, ridge = (self._listed.support, self._listed.ridge) if due else self._listed.followed(chosen)
         self._size = len(self._support)
         if not ridge.any() and np.array_equal(chosen, self._support):
             return values

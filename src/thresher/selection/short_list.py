@@ -60,15 +60,15 @@ class ShortList:
     def followed(self, criterion_support: Integers) -> tuple[Integers, Floats]:
         """The features and their ridge after the criterion has chosen again, from more rows.
 
-        The list stands until the criterion changes its choice. From then on the choice is the criterion's, and
-        features that are not on the list have no ridge.
+        Features that the criterion has dropped since leave the list. Those that it chooses join it, without a ridge:
+        with more rows the list would be longer, and it is not known by which others.
         """
-        if np.array_equal(criterion_support, self.criterion_support):
-            return self.support, self.ridge
-        ridge = np.zeros(len(criterion_support))
-        _, ours, theirs = np.intersect1d(self.support, criterion_support, assume_unique=True, return_indices=True)
-        ridge[theirs] = self.ridge[ours]
-        return criterion_support, ridge
+        left = np.setdiff1d(self.criterion_support, criterion_support, assume_unique=True)
+        stay = np.setdiff1d(self.support, left, assume_unique=True)
+        support = np.union1d(stay, criterion_support)
+        ridge = np.zeros(len(support))
+        ridge[np.searchsorted(support, stay)] = self.ridge[np.searchsorted(self.support, stay)]
+        return support, ridge
 
 
 @dataclass(frozen=True)
