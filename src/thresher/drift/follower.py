@@ -77,7 +77,7 @@ class DriftHistory(Records[DriftRecord]):
      768      True             176
      896      True             173
     1024      True             175  x7 x9
-    1152      True             175         x7 x9
+    1152      True             175
     """
 
     _columns = (("detected", "detected", ""), ("effective rows", "effective_rows", ".0f"))
