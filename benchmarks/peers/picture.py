@@ -59,7 +59,7 @@ def draw(rows, path):
         axis.set_ylabel("squared error")
     handles = [
         plt.Line2D([], [], marker="*", ls="", ms=13, color=OURS_COLOUR, label="thresher's default, nothing tuned"),
-        plt.Line2D([], [], marker="o", ls="", color=OURS_COLOUR, label="thresher otherwise, nothing tuned"),
+        plt.Line2D([], [], marker="o", ls="", color=OURS_COLOUR, label="thresher otherwise"),
         plt.Line2D([], [], marker="o", ls="", color=ROW_COLOUR, label="estimate after every row, tuned"),
         plt.Line2D([], [], marker="s", ls="", color=ROW_COLOUR, label="after every 100 rows, tuned"),
         plt.Line2D([], [], marker="o", ls="", mfc="none", color=REFIT_COLOUR, label="refits four times, tuned"),
