@@ -162,7 +162,7 @@ def test_compiled_sums_and_scores_equal_the_reference():
 
 @pytest.mark.parametrize(("before", "after"), [([0, 2, 5], [1, 2, 5, 6]), ([3], [0, 1]), ([1, 2], []), ([], [4])])
 def test_features_that_come_are_known_from_all_rows(before, after):
-    # Levels that count all rows alike know as much of any features.
+    # Levels that count all rows equally know as much of any features.
     rng = np.random.default_rng(1)
     X = rng.standard_normal((300, 8)) @ rng.standard_normal((8, 8)) + 2.0
     gram = Gram(8).absorb(X, X[:, 2] + rng.standard_normal(300))

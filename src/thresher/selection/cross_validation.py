@@ -137,12 +137,12 @@ class CrossValidationChooser(Chooser):
     def fits(self, summary: Any) -> bool:
         """Whether every fold is a part of the summary, and no row is in none."""
         sizes = [name for name in ("n_features", "n_responses", "dtype") if hasattr(summary, name)]
-        alike = all(
+        same = all(
             type(fold) is type(summary) and all(getattr(fold, name) == getattr(summary, name) for name in sizes)
             for fold in self.folds
         )
-        if not alike or self.n_seen > summary.n_samples or self.over:
-            return alike and self.over
+        if not same or self.n_seen > summary.n_samples or self.over:
+            return same and self.over
         for fold in self.folds:
             summary.subtract(fold)  # raises ValueError if it is not a part
         return bool(self.n_seen == summary.n_samples and self.n_next <= 2 * summary.n_samples + 1)

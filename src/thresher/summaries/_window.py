@@ -79,11 +79,11 @@ class BlockWindow(Window):
 
     _schema = Schema(
         lambda window: len(window.spans) == len(window.closed) <= N_SPANS,
-        lambda window: all(alike(state, window.current) for state in window.closed),
+        lambda window: all(same_layout(state, window.current) for state in window.closed),
         lambda window: not any(state.n_buffered for state in window.closed),
         lambda window: window.n_summed <= len(window.closed),
         lambda window: (window.newer is not None) == (window.n_summed < len(window.closed)),
-        lambda window: window.newer is None or (alike(window.newer, window.current) and not window.newer.n_buffered),
+        lambda window: window.newer is None or (same_layout(window.newer, window.current) and not window.newer.n_buffered),
         lambda window: (
             not len(window.spans) or window.span - N_SPANS <= window.spans[0] <= window.spans[-1] < window.span
         ),
@@ -169,7 +169,7 @@ class BlockWindow(Window):
 
     def fits(self, state: State) -> bool:
         """Whether these can be the sums of the window."""
-        return alike(state, self.current) and state.n_buffered == self.current.n_buffered
+        return same_layout(state, self.current) and state.n_buffered == self.current.n_buffered
 
     def copy(self) -> "BlockWindow":
         """An independent copy."""
@@ -365,7 +365,7 @@ def require_window_of_rows(n_rows: int, n_features: int) -> None:
     )
 
 
-def alike(one: State, other: State) -> bool:
+def same_layout(one: State, other: State) -> bool:
     """Whether sums can be added."""
     return (
         len(one.sum_x) == len(other.sum_x)
