@@ -83,7 +83,9 @@ class BlockWindow(Window):
         lambda window: not any(state.n_buffered for state in window.closed),
         lambda window: window.n_summed <= len(window.closed),
         lambda window: (window.newer is not None) == (window.n_summed < len(window.closed)),
-        lambda window: window.newer is None or (same_layout(window.newer, window.current) and not window.newer.n_buffered),
+        lambda window: (
+            window.newer is None or (same_layout(window.newer, window.current) and not window.newer.n_buffered)
+        ),
         lambda window: (
             not len(window.spans) or window.span - N_SPANS <= window.spans[0] <= window.spans[-1] < window.span
         ),
