@@ -128,6 +128,15 @@ def test_each_level_is_shrunk_by_the_marginal_likelihood_of_its_rows():
     assert chosen == {"none", "level", "all"}  # all cases occurred
 
 
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_any_number_that_is_none_is_noticed(which, value):
+    arrays = [np.ones((N_LEVELS, 4, 4)), np.ones((N_LEVELS, 3)), np.ones(N_LEVELS), np.ones(N_LEVELS + 1)]
+    assert _follow.is_finite(*arrays)
+    arrays[which].flat[-1] = value
+    assert not _follow.is_finite(*arrays)
+
+
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("s", [0, 1, 5, 40])
 @pytest.mark.parametrize("time", [0, 3, 4])

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from libc.math cimport exp, log, sqrt
+from libc.math cimport exp, isfinite, log, sqrt
 from scipy.linalg.cython_blas cimport dsyrk
 from scipy.linalg.cython_lapack cimport dposv
 
@@ -16,7 +16,9 @@ from thresher.drift.settings import CAP, ERROR_HALF_LIFE, JITTER, LEAST, PERIODS
 cdef double cap = CAP, rate = RATE, share = SHARE, jitter = JITTER, error_half_life = ERROR_HALF_LIFE
 cdef double least = LEAST
 cdef const double[::1] prior = PRIOR
-cdef const double[::1] variances = VARIANCES
+cdef enum:
+    N_VARIANCES = 16
+cdef double[N_VARIANCES] variances = VARIANCES
 cdef const Py_ssize_t[::1] periods = np.array(PERIODS, np.intp)
 
 
@@ -174,7 +176,7 @@ def refit(
     if (moments.shape[2] != p or squares.shape[0] != K or ridge.shape[0] != s or overall.shape[0] != s
             or coef.shape[0] != K or periods.shape[0] != K or coef.shape[1] != p - 1 or n_rows.shape[0] != K):
         raise ValueError("the arrays of the levels do not fit together")
-    cdef double[::1] room = np.empty(m * m + 7 * m + 1)
+    cdef double[::1] room = np.empty(m * m + 6 * m + 1)
     cdef double *matrix = &room[0]
     cdef double *vector = matrix + m * m
     cdef double *scratch = vector + m
@@ -206,7 +208,7 @@ def refit(
         best = n * log(rest)
         change, alone = 0.0, False
         if centred:  # a change of the level of y alone
-            for i in range(variances.shape[0]):
+            for i in range(N_VARIANCES):
                 variance = n * variances[i]
                 value = rest - vector[0] * vector[0] / (1.0 + 1.0 / variance)
                 value = n * log(max(value, least * rest)) + log(1.0 + variance)
@@ -219,6 +221,26 @@ def refit(
         elif alone:
             n_rows[k] = n
             coef[k, 0] += change
+
+
+def is_finite(
+    const double[:, :, ::1] moments, const double[:, ::1] coef, const double[::1] weights, const double[::1] losses
+):
+    """Whether the sums of these arrays are numbers."""
+    cdef Py_ssize_t i, j, k
+    cdef double total = 0.0
+    for k in range(moments.shape[0]):
+        for i in range(moments.shape[1]):
+            for j in range(moments.shape[2]):
+                total += moments[k, i, j]
+    for k in range(coef.shape[0]):
+        for i in range(coef.shape[1]):
+            total += coef[k, i]
+    for k in range(weights.shape[0]):
+        total += weights[k]
+    for k in range(losses.shape[0]):
+        total += losses[k]
+    return bool(isfinite(total))
 
 
 cdef void _fit_all(
@@ -265,46 +287,51 @@ cdef bint _shrink(
 ) noexcept:
     """Turn `vector` into (M + I / (n rho))^-1 vector with the most likely rho; False if none is better than `best`.
 
-    With a tridiagonal matrix Q'MQ, every rho costs O(m).
+    With a tridiagonal matrix Q'MQ, every rho costs O(m). All of them go through the rows together, so that the
+    processor divides for several at a time.
     """
     cdef double *diagonal = scratch
     cdef double *off = scratch + m
     cdef double *factor = scratch + 2 * m
     cdef double *pivot = scratch + 3 * m
-    cdef double *solved = scratch + 4 * m
+    cdef double added[N_VARIANCES]
+    cdef double pivots[N_VARIANCES]
+    cdef double solved[N_VARIANCES]
+    cdef double explained[N_VARIANCES]
+    cdef double product[N_VARIANCES]
+    cdef double logarithm[N_VARIANCES]
     cdef Py_ssize_t i, r, chosen = -1
-    cdef double added, explained, logarithm, product, value
-    _tridiagonalise(matrix, vector, m, diagonal, off, factor, scratch + 5 * m)
-    for r in range(variances.shape[0]):
-        added = 1.0 / (n * variances[r])
-        explained, logarithm, product = 0.0, -m * log(added), 1.0
-        for i in range(m):
-            pivot[i] = diagonal[i] + added
-            solved[i] = vector[i]
-            if i > 0:
-                value = off[i - 1] / pivot[i - 1]
-                pivot[i] -= off[i - 1] * value
-                solved[i] -= value * solved[i - 1]
-            pivot[i] = max(pivot[i], least * added)
-            explained += solved[i] * solved[i] / pivot[i]
-            product *= pivot[i]
-            if not 1e-100 < product < 1e100:
-                logarithm += log(product)
-                product = 1.0
-        logarithm += log(product)
-        value = n * log(max(rest - explained, least * rest)) + logarithm
+    cdef double value, above
+    _tridiagonalise(matrix, vector, m, diagonal, off, factor, scratch + 4 * m)
+    for r in range(N_VARIANCES):
+        added[r] = 1.0 / (n * variances[r])
+        pivots[r], solved[r], explained[r], product[r], logarithm[r] = 1.0, 0.0, 0.0, 1.0, -m * log(added[r])
+    for i in range(m):
+        above = off[i - 1] if i > 0 else 0.0
+        for r in range(N_VARIANCES):
+            value = above / pivots[r]
+            solved[r] = vector[i] - value * solved[r]
+            pivots[r] = diagonal[i] + added[r] - above * value
+            pivots[r] = pivots[r] if pivots[r] > least * added[r] else least * added[r]
+            explained[r] += solved[r] * solved[r] / pivots[r]
+            product[r] *= pivots[r]
+        if i % 4 == 3 or i == m - 1:  # four factors are far from overflow
+            for r in range(N_VARIANCES):
+                logarithm[r] += log(product[r])
+                product[r] = 1.0
+    for r in range(N_VARIANCES):
+        value = n * log(max(rest - explained[r], least * rest)) + logarithm[r]
         if value < best:
             best, chosen = value, r
     if chosen < 0:
         return False
-    added = 1.0 / (n * variances[chosen])
     for i in range(m):
-        pivot[i] = diagonal[i] + added
+        pivot[i] = diagonal[i] + added[chosen]
         if i > 0:
             value = off[i - 1] / pivot[i - 1]
             pivot[i] -= off[i - 1] * value
             vector[i] -= value * vector[i - 1]
-        pivot[i] = max(pivot[i], least * added)
+        pivot[i] = max(pivot[i], least * added[chosen])
     for i in range(m - 1, -1, -1):
         vector[i] /= pivot[i]
         if i < m - 1:

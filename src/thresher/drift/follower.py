@@ -1,13 +1,13 @@
 """Follows a stream that may change, beside the estimate from all rows."""
 
 from dataclasses import dataclass, replace
-from math import isfinite
 
 import numpy as np
 
 from thresher._utils.arrays import Floats, Integers, padded
 from thresher._utils.records import Records
 from thresher.drift import levels as of_levels
+from thresher.drift._follow import is_finite
 from thresher.drift.breaks import rows_since_break
 from thresher.drift.levels import Levels
 from thresher.drift.mixing import Mixing, repeated
@@ -261,7 +261,7 @@ class Follower:
     def is_finite(self) -> bool:
         """Whether all went well: values may be as large as summaries take them."""
         levels, mixing = self.levels, self.mixing
-        return isfinite(levels.moments.sum() + levels.coef.sum() + mixing.weights.sum() + mixing.losses.sum())
+        return is_finite(levels.moments, levels.coef, mixing.weights, mixing.losses)
 
     def widened(self, summary: Gram) -> "Follower":
         """The same for a summary with more columns, which were zero so far."""
