@@ -15,13 +15,14 @@ from thresher.drift.breaks import evidence, rows_since_break
 from thresher.drift.levels import moved, start
 from thresher.drift.mixing import Mixing
 from thresher.drift.recent import Recent
-from thresher.drift.screening import Screen
 from thresher.drift.settings import (
     BREAK_EVIDENCE,
     CAP,
-    ENTER_RECENT,
+    ENTER,
+    ERROR_HALF_LIFE,
     HALF_LIVES,
     LAST_ROWS,
+    LOST,
     MORE_ROWS,
     N_LEVELS,
     PRIOR,
@@ -92,17 +93,63 @@ def test_moments_of_levels_are_direct_weighted_sums():
         np.testing.assert_allclose(levels.squares[k], squares, rtol=1e-10)
 
 
-def test_each_level_is_shrunk_by_the_marginal_likelihood_of_its_rows():
-    # Over a grid of variances, with the n x n covariance of the responses written out.
+def likely_changes(Z, left):
+    """Changes that explain residuals: minus twice the log likelihood, the change, and what kind it is.
+
+    Over a grid of variances, with the n x n covariance of the residuals written out.
+    """
+    n, p = Z.shape
+    result = [(n * np.log(left @ left), np.zeros(p), "none")]
+    for name, used in (("level", [0]), ("all", list(range(p)))):
+        for variance in VARIANCES:
+            covariance = np.eye(n) + variance * Z[:, used] @ Z[:, used].T
+            solved = np.linalg.solve(covariance, left)
+            delta = np.zeros(p)
+            delta[used] = variance * Z[:, used].T @ solved
+            result.append((n * np.log(left @ solved) + np.linalg.slogdet(covariance)[1], delta, name))
+    return result
+
+
+def likely_single_changes(Z, left):
+    """The same for changes of single coefficients, and for changes of all besides."""
+    n, p = Z.shape
+    delta, rss, penalty = np.zeros(p), left @ left, 0.0
+    while (delta == 0.0).any():
+        residuals, tried = left - Z @ delta, []
+        for j in np.flatnonzero(delta == 0.0):
+            # The prior of a change is as good as one row: n / (1 + n) of the least squares change is expected.
+            z = Z[:, j]
+            covariance = np.eye(n) + np.outer(z, z) / (z @ z / n)
+            solved = np.linalg.solve(covariance, residuals)
+            price = np.linalg.slogdet(covariance)[1] + 2.0 * np.log(p)
+            tried.append((rss - residuals @ (residuals - solved), price, j, z @ solved / (z @ z / n)))
+        after, price, j, change = min(tried)
+        if n * np.log(after) + price >= n * np.log(rss):
+            break
+        rss, penalty, delta[j] = after, penalty + price, change
+    if not penalty:
+        return []
+    residuals = left - Z @ delta
+    result = [(n * np.log(rss) + penalty, delta, "single")]
+    for variance in VARIANCES:
+        covariance = np.eye(n) + variance * Z @ Z.T
+        solved = np.linalg.solve(covariance, residuals)
+        value = n * np.log(rss - residuals @ (residuals - solved)) + np.linalg.slogdet(covariance)[1]
+        result.append((value + penalty, delta + variance * Z.T @ solved, "single and all"))
+    return result
+
+
+def test_each_level_changes_as_the_marginal_likelihood_of_its_rows_says():
     chosen = set()
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        s, n = 3, 40
+        s, n = 6, 60
         Z = [np.column_stack([np.ones(n), rng.standard_normal((n, s))]) for _ in range(N_LEVELS)]
         beta = rng.standard_normal(s + 1)
         responses = []
         for k in range(N_LEVELS):
-            change = (0.0, np.eye(s + 1)[0], rng.standard_normal(s + 1))[rng.integers(3)]
+            one, few = np.eye(s + 1)[3], 0.1 * rng.standard_normal(s + 1)
+            change = (0.0, np.eye(s + 1)[0], rng.standard_normal(s + 1), one, 3.0 * one + few)[rng.integers(5)]
             responses.append(Z[k] @ (beta + change) + 0.5 * rng.standard_normal(n))
         rows = [np.column_stack([z, y]) for z, y in zip(Z, responses, strict=True)]
         moments = np.array([r.T @ r for r in rows])
@@ -110,22 +157,21 @@ def test_each_level_is_shrunk_by_the_marginal_likelihood_of_its_rows():
         _follow.refit(moments, np.full(N_LEVELS, float(n)), np.zeros(s), np.ones(s, np.uint8), True, coef, n_rows, 0)
         parent = np.linalg.lstsq(Z[-1], responses[-1], rcond=None)[0]
         np.testing.assert_allclose(coef[-1], parent, rtol=1e-7)
+        known = float(n)
         for k in range(N_LEVELS - 2, -1, -1):
             left = responses[k] - Z[k] @ parent
-            best = (n * np.log(left @ left), np.zeros(s + 1), "none")
-            for name, used in (("level", [0]), ("all", list(range(s + 1)))):
-                for variance in VARIANCES:
-                    covariance = np.eye(n) + variance * Z[k][:, used] @ Z[k][:, used].T
-                    solved = np.linalg.solve(covariance, left)
-                    value = n * np.log(left @ solved) + np.linalg.slogdet(covariance)[1]
-                    if value < best[0]:
-                        delta = np.zeros(s + 1)
-                        delta[used] = variance * Z[k][:, used].T @ solved
-                        best = (value, delta, name)
+            candidates = likely_changes(Z[k], left)
+            if k > 0:
+                candidates += likely_single_changes(Z[k], left)
+            else:  # the shortest one has another level of y, and the coefficients of the next
+                candidates = [one for one in candidates if one[2] != "all"]
+            best = min(candidates, key=lambda one: one[0])
             parent = parent + best[1]
-            chosen.add(best[2])
+            chosen.add(best[2] if k > 0 else f"shortest, {best[2]}")
             np.testing.assert_allclose(coef[k], parent, rtol=1e-7, atol=1e-9)
-    assert chosen == {"none", "level", "all"}  # all cases occurred
+            assert n_rows[k] == known
+    kinds = {"none", "level", "all", "single", "single and all"}
+    assert chosen == kinds | {"shortest, none", "shortest, level"}  # all cases occurred
 
 
 @pytest.mark.parametrize("which", range(4))
@@ -155,7 +201,9 @@ def test_compiled_levels_equal_the_reference(s, centred, time):
 
 def test_compiled_sums_and_scores_equal_the_reference():
     rng = np.random.default_rng(3)
-    state = [[np.array(PRIOR), np.full(N_LEVELS + 1, -1.0), np.zeros((N_LEVELS, 6, 6)), np.zeros(5)] for _ in range(2)]
+    state = [
+        [np.array(PRIOR), np.full(N_LEVELS + 1, -1.0), np.zeros((N_LEVELS, 6, 6)), np.zeros(N_LEVELS)] for _ in range(2)
+    ]
     for n in (32, 16, 1, 32):
         rows = rng.standard_normal((n, 6)) * 2.0
         rows[:, 0] = np.sqrt(rng.integers(0, 3, n))
@@ -167,6 +215,7 @@ def test_compiled_sums_and_scores_equal_the_reference():
         np.testing.assert_allclose(errors[0], errors[1], rtol=1e-9)
         for ours, theirs in zip(*state, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+        state[0][1][:] = state[1][1][:] = losses * 1e-3 ** (n == 1)  # the last rows are far off
 
 
 @pytest.mark.parametrize(("before", "after"), [([0, 2, 5], [1, 2, 5, 6]), ([3], [0, 1]), ([1, 2], []), ([], [4])])
@@ -272,7 +321,7 @@ def test_weights_are_those_of_a_fixed_share_loop():
         averages = averages or [float(np.mean(one)) for one in losses]
         noise = min(averages)
         capped = [[min(one, CAP * noise) for one in some] for some in losses]
-        decay = 2.0 ** (-10 / 1000)
+        decay = 2.0 ** (-10 / ERROR_HALF_LIFE)
         averages = [decay * a + (1 - decay) * np.mean(c) for a, c in zip(averages, capped, strict=True)]
         mixing.score(rows, np.zeros(10))
         raw = [w * np.exp(-RATE * sum(some) / noise) for w, some in zip(expected, capped[:-1], strict=True)]
@@ -280,6 +329,41 @@ def test_weights_are_those_of_a_fixed_share_loop():
         expected = [kept * r / sum(raw) + (1 - kept) * p for r, p in zip(raw, PRIOR, strict=True)]
         np.testing.assert_allclose(mixing.weights, expected, rtol=1e-9)
         mixing.remember(rng.standard_normal((N_LEVELS, 3)))
+
+
+@pytest.mark.parametrize("far", [15, 17])
+def test_levels_are_compared_in_units_of_rows_that_are_far_off_at_all_of_them(far):
+    # Of 32 rows, so many are: more than half, or not.
+    rng = np.random.default_rng(6)
+    rows = np.column_stack([np.ones(32), rng.standard_normal(32), np.zeros(32)])
+    earlier = rng.uniform(0.5, 2.0, (N_LEVELS, 2)) * [0.0, 1.0]
+    rows[:far, 1] += 100.0
+    rows[far:, 1] = 0.01
+    weights, losses = PRIOR.copy(), np.full(N_LEVELS + 1, 1.0)
+    predicted = rows[:, :-1] @ earlier.T
+    assert ((predicted**2).min(axis=1) > LOST).sum() == far
+    mixed = predicted @ weights
+    noise = (predicted**2).mean(axis=0).min() if far > 16 else 1.0
+    advantage, squares = _follow.score(rows, earlier, weights, losses, np.zeros(32))
+    loss = np.minimum(predicted**2, CAP * noise).sum(axis=0)
+    expected = PRIOR * np.exp(-RATE * (loss - loss.min()) / noise)
+    kept = (1 - SHARE) ** 32
+    np.testing.assert_allclose(weights, kept * expected / expected.sum() + (1 - kept) * PRIOR, rtol=1e-9)
+    gain = (np.minimum(predicted[:, -1] ** 2, CAP * noise) - np.minimum(mixed**2, CAP * noise)) / noise
+    np.testing.assert_allclose([advantage, squares], [gain.sum(), gain @ gain], rtol=1e-9)
+    # The noise grows no faster than rows without this would let it.
+    capped = np.minimum(np.column_stack([predicted, mixed]) ** 2, CAP).mean(axis=0)
+    decay = 2.0 ** (-32 / ERROR_HALF_LIFE)
+    np.testing.assert_allclose(losses, decay + (1 - decay) * capped, rtol=1e-9)
+
+
+@pytest.mark.parametrize("drift", ["auto", "full"])
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_a_change_where_there_is_hardly_any_noise_is_followed(drift, noise):
+    X, y = flipping(0, noise=noise)
+    model = SparseRegressor(drift=drift).partial_fit(X, y)
+    assert model.drift_detected_
+    np.testing.assert_allclose(model.coef_[:3], [-1.0, -0.7, 0.5], atol=0.02)
 
 
 def test_predictions_are_made_as_early_as_the_horizon_says():
@@ -306,23 +390,6 @@ def test_the_gate_closes_when_the_mixture_is_worse_for_a_while():
         mixing.remember(coef)
     assert not mixing.is_open
     assert mixing.weights[-1] > 0.9
-
-
-def test_the_screen_holds_direct_sums_and_finds_what_stands_out():
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((512, 9)) * np.arange(1, 10) + 100.0
-    X[:, 6] = X[:, 4] + 3.0 * rng.standard_normal(512)  # a twin, which is not needed besides
-    errors = 0.2 * (X[:, 4] - 100.0) + rng.standard_normal(512)
-    gram, screen = Gram(9), Screen.new(9)
-    for block in range(4):
-        rows = slice(128 * block, 128 * block + 128)
-        gram.put(X[rows], errors[rows], None)
-        screen.add(gram, errors[rows])
-        gram.fold_if_full()
-    factors = 2.0 ** (-128 * np.repeat([3, 2, 1, 0], 128) / 200)
-    np.testing.assert_allclose(screen.products, (factors * errors) @ (X - screen.origin), rtol=1e-9, atol=1e-6)
-    assert screen.candidates(gram, np.array([1])) == [4]
-    assert screen.candidates(gram, np.array([4, 6])) == []
 
 
 # -- recent rows -------------------------------------------------------------------------------------------
@@ -372,7 +439,7 @@ def test_features_are_chosen_from_recent_rows_by_forward_selection(centred):
         t = [0.0 if j in features else (w * errors) @ (X[:, j] / X[:, j].std()) for j in range(30)]
         noise = (w @ errors**2) / w.sum() * n / (n - len(features) - 1)
         j = int(np.argmax(np.abs(t)))
-        if t[j] ** 2 <= ENTER_RECENT * np.log(30) * noise * (w**2).sum():
+        if t[j] ** 2 <= ENTER * np.log(30) * noise * (w**2).sum():
             break
         features.append(j)
         expected.append(j)
@@ -461,6 +528,19 @@ def test_a_break_is_dated_and_older_rows_are_forgotten():
     noise = 0.25 / levels.scale_y**2
     assert rows_since_break(recent, levels, coef, noise) == 64
     assert rows_since_break(recent, levels, coef, 100.0 * noise) == 0  # errors have not grown
+    # Two rows for each coefficient: a break 64 rows ago is seen with 31 features, and not yet with 32.
+    rng = np.random.default_rng(4)
+    wide = np.hstack([X, rng.standard_normal((len(X), 28))])
+    many, last, _ = kept_rows(wide, y)
+    for n_features, found in ((31, 64), (32, 0)):
+        followed = start(many, np.arange(n_features), True)
+        followed.follow(np.arange(n_features), None)
+        before = np.linalg.lstsq(
+            np.column_stack([np.ones(1152), (wide[:1152, :n_features] - followed.origin) / followed.scale]),
+            (y[:1152] - followed.origin_y) / followed.scale_y,
+            rcond=None,
+        )[0]
+        assert rows_since_break(last, followed, before, 0.25 / followed.scale_y**2) == found
     recent.since = recent.n_rows - 64
     levels.follow(np.array([0, 2, 4]), None)
     overall = levels.moments[-1].copy()
@@ -587,7 +667,6 @@ def test_a_feature_that_mattered_for_a_while_is_not_followed_any_more():
     assert not any(followed[:30])
     assert followed[50:] == chosen[50:]  # all rows may still say that it matters a little
     assert not all(chosen[50:])
-    assert model._follower.screen.weight > 0.0
 
 
 def test_a_given_size_is_kept_to():
@@ -829,9 +908,8 @@ def test_forged_followers_are_refused():
         lambda f: setattr(f.levels, "moments", f.levels.moments[:, :-1, :-1].copy()),
         lambda f: setattr(f.levels, "features", np.array([0, 1, 40])),
         lambda f: setattr(f.mixing, "past", f.mixing.past[:, :, :-1].copy()),
-        lambda f: setattr(f.mixing, "weights", np.full(5, 0.5)),
+        lambda f: setattr(f.mixing, "weights", np.full(N_LEVELS, 0.5)),
         lambda f: setattr(f.mixing, "at", 7),
-        lambda f: setattr(f.screen, "products", np.zeros(3)),
     ):
         forged = clone(model)
         forged.__dict__.update(from_bytes(encode(model)).__dict__)
@@ -855,7 +933,7 @@ def test_the_best_level_may_have_no_weight():
     # After a break, all rows count for nothing, and may still predict best.
     rng = np.random.default_rng(0)
     for module in (_follow, reference):
-        weights = np.array([0.25, 0.25, 0.25, 0.25, 0.0])
+        weights = np.append(np.full(N_LEVELS - 1, 1.0 / (N_LEVELS - 1)), 0.0)
         earlier = np.full((N_LEVELS, 2), 1e3)
         earlier[-1] = 0.0
         rows = np.column_stack([np.full(32, 100.0), rng.standard_normal((32, 2))])

@@ -11,9 +11,9 @@ from scipy.linalg.cython_lapack cimport dposv
 
 from thresher._utils.reductions cimport add_multiple, dot
 
-from thresher.drift.settings import CAP, ERROR_HALF_LIFE, JITTER, LEAST, PERIODS, PRIOR, RATE, SHARE, VARIANCES
+from thresher.drift.settings import CAP, ERROR_HALF_LIFE, JITTER, LEAST, LOST, PERIODS, PRIOR, RATE, SHARE, VARIANCES
 
-cdef double cap = CAP, rate = RATE, share = SHARE, jitter = JITTER, error_half_life = ERROR_HALF_LIFE
+cdef double cap = CAP, lost = LOST, rate = RATE, share = SHARE, jitter = JITTER, error_half_life = ERROR_HALF_LIFE
 cdef double least = LEAST
 cdef const double[::1] prior = PRIOR
 cdef enum:
@@ -71,13 +71,13 @@ def score(
     rows of its square, both in units of the noise.
     """
     cdef Py_ssize_t i, k, n = rows.shape[0], p = rows.shape[1], K = earlier.shape[0]
-    cdef double predicted, mixed, squared, weight, total, first, noise, decay, advantage = 0.0, squares = 0.0, one
+    cdef double predicted, mixed, weight, total, first, noise, scale, decay, advantage = 0.0, squares = 0.0, one
     if (earlier.shape[1] != p - 1 or weights.shape[0] != K or losses.shape[0] != K + 1 or errors.shape[0] != n
             or prior.shape[0] != K):
         raise ValueError("the arrays of the levels do not fit together")
     squared_errors = np.empty((n, K + 1))
     cdef double[:, ::1] squares_of = squared_errors
-    cdef double[::1] sums = np.zeros(K + 1)
+    cdef double[::1] sums = np.zeros(K + 1), counted = np.zeros(K + 1)
     weight = 0.0
     for i in range(n):
         weight += rows[i, 0] * rows[i, 0]
@@ -93,37 +93,61 @@ def score(
     if weight <= 0.0:
         return 0.0, 0.0
     if losses[K] < 0.0:  # nothing was scored yet
-        for k in range(K + 1):
-            losses[k] = 0.0
-            for i in range(n):
-                losses[k] += squares_of[i, k] / weight
-    noise = losses[0]
-    for k in range(1, K + 1):
-        noise = min(noise, losses[k])
-    if not noise > 0.0:
-        noise = 1e-300
+        _mean_squares(squares_of, weight, losses)
+    noise = max(_smallest(losses), 1e-300)
+    scale = noise
+    if _is_lost(squares_of, rows, noise):  # then levels are compared in units of these rows
+        _mean_squares(squares_of, weight, sums)
+        scale = max(_smallest(sums), 1e-300)
+        sums[:] = 0.0
     for i in range(n):
+        one = rows[i, 0] * rows[i, 0]
         for k in range(K + 1):
-            squares_of[i, k] = min(squares_of[i, k], cap * noise * rows[i, 0] * rows[i, 0])
+            counted[k] += min(squares_of[i, k], cap * noise * one)
+            squares_of[i, k] = min(squares_of[i, k], cap * scale * one)
             sums[k] += squares_of[i, k]
-        one = (squares_of[i, K - 1] - squares_of[i, K]) / noise
+        one = (squares_of[i, K - 1] - squares_of[i, K]) / scale
         advantage += one
         squares += one * one
     decay = 2.0 ** (-weight / error_half_life)
     first = -1.0
     for k in range(K + 1):
-        losses[k] = decay * losses[k] + (1.0 - decay) * sums[k] / weight
+        losses[k] = decay * losses[k] + (1.0 - decay) * counted[k] / weight
         if k < K and weights[k] > 0.0 and (first < 0.0 or sums[k] < first):
             first = sums[k]
     total = 0.0
     for k in range(K):
         if weights[k] > 0.0:
-            weights[k] *= exp(-rate * (sums[k] - first) / noise)
+            weights[k] *= exp(-rate * (sums[k] - first) / scale)
         total += weights[k]
     one = (1.0 - share) ** n
     for k in range(K):
         weights[k] = one * weights[k] / total + (1.0 - one) * prior[k]
     return advantage, squares
+
+
+cdef bint _is_lost(const double[:, ::1] squares, const double[:, ::1] rows, double noise):
+    """Whether most rows are so far off at all levels that the noise must be another one."""
+    cdef Py_ssize_t i, far = 0, n = rows.shape[0]
+    for i in range(n):
+        far += _smallest(squares[i]) > lost * noise * rows[i, 0] * rows[i, 0]
+    return 2 * far > n
+
+
+cdef void _mean_squares(const double[:, ::1] squares, double weight, double[::1] result):
+    cdef Py_ssize_t i, k
+    for k in range(result.shape[0]):
+        result[k] = 0.0
+        for i in range(squares.shape[0]):
+            result[k] += squares[i, k] / weight
+
+
+cdef double _smallest(const double[::1] values):
+    cdef Py_ssize_t i
+    cdef double result = values[0]
+    for i in range(1, values.shape[0]):
+        result = min(result, values[i])
+    return result
 
 
 def count(
@@ -166,17 +190,16 @@ def refit(
 ):
     """Coefficients of levels, each shrunk towards the next longer one, and how many rows each rests on.
 
-    The last level is ridge regression of all rows on the features for which `overall` is not zero. A level is solved
-    for if `time` is a multiple of its period.
+    The last level is ridge regression of all rows on the features for which `overall` is not zero. The first, the
+    shortest, changes the level of y alone. A level is solved for if `time` is a multiple of its period.
     """
     cdef Py_ssize_t i, j, k, K = moments.shape[0], p = moments.shape[1], s = p - 2
     cdef Py_ssize_t first = 0 if centred else 1, m = p - 1 - first
-    cdef double weight, n, change, rest, best, value, variance
-    cdef bint alone
+    cdef double weight, n, change, rest, best
     if (moments.shape[2] != p or squares.shape[0] != K or ridge.shape[0] != s or overall.shape[0] != s
             or coef.shape[0] != K or periods.shape[0] != K or coef.shape[1] != p - 1 or n_rows.shape[0] != K):
         raise ValueError("the arrays of the levels do not fit together")
-    cdef double[::1] room = np.empty(m * m + 6 * m + 1)
+    cdef double[::1] room = np.empty(2 * m * m + 8 * m + 1)
     cdef double *matrix = &room[0]
     cdef double *vector = matrix + m * m
     cdef double *scratch = vector + m
@@ -189,7 +212,7 @@ def refit(
         for j in range(p - 1):
             coef[k, j] = coef[k + 1, j]
         n_rows[k] = n_rows[k + 1]
-        if not (weight > 0.0 and squares[k] > 0.0):
+        if not (weight > 0.0 and squares[k] > 0.0) or m == 0:
             continue
         n = weight * weight / squares[k]
         rest = moments[k, p - 1, p - 1] / weight
@@ -205,22 +228,15 @@ def refit(
         rest = max(rest, least * moments[k, p - 1, p - 1] / weight)
         if not rest > 0.0:
             continue
-        best = n * log(rest)
-        change, alone = 0.0, False
-        if centred:  # a change of the level of y alone
-            for i in range(N_VARIANCES):
-                variance = n * variances[i]
-                value = rest - vector[0] * vector[0] / (1.0 + 1.0 / variance)
-                value = n * log(max(value, least * rest)) + log(1.0 + variance)
-                if value < best:
-                    best, alone, change = value, True, vector[0] / (1.0 + 1.0 / variance)
-        if m > 0 and _shrink(matrix, vector, m, n, rest, best, scratch):
+        if k == 0:
+            best, change = n * log(rest), 0.0
+            if centred:
+                _change_level(vector[0], n, rest, &best, &change)
+            coef[0, 0] += change
+        elif _change(matrix, vector, m, n, rest, centred, scratch):
             n_rows[k] = n
             for i in range(m):
                 coef[k, first + i] += vector[i]
-        elif alone:
-            n_rows[k] = n
-            coef[k, 0] += change
 
 
 def is_finite(
@@ -282,8 +298,85 @@ cdef void _fit_all(
             a += 1
 
 
+cdef bint _change(
+    double *matrix, double *vector, Py_ssize_t m, double n, double rest, bint centred, double *scratch
+) noexcept:
+    """Turn `vector` into the most likely change: none, of the level of y, of single coefficients, of all, of both.
+
+    The result is False if nothing changes. Compared is minus twice the log of the marginal likelihood; single
+    coefficients cost what the extended BIC says.
+    """
+    cdef double *copied = scratch
+    cdef double *cross = copied + m * m
+    cdef double *single = cross + m
+    cdef Py_ssize_t i
+    cdef double best = n * log(rest), nothing = best, left = rest, level = 0.0, penalty
+    scratch = single + m
+    if centred:
+        _change_level(vector[0], n, rest, &best, &level)
+    penalty = _change_single_ones(matrix, vector, m, n, &left, cross, single)
+    if penalty > 0.0:
+        for i in range(m * m):
+            copied[i] = matrix[i]
+    if not _shrink(matrix, vector, m, n, rest, &best, scratch):
+        for i in range(m):
+            vector[i] = level if i == 0 else 0.0
+    if penalty > 0.0:
+        if n * log(left) + penalty < best:
+            best = n * log(left) + penalty
+            for i in range(m):
+                vector[i] = single[i]
+        best -= penalty
+        if _shrink(copied, cross, m, n, left, &best, scratch):
+            for i in range(m):
+                vector[i] = single[i] + cross[i]
+        best += penalty
+    return best < nothing
+
+
+cdef double _change_single_ones(
+    const double *matrix, const double *vector, Py_ssize_t m, double n, double *rest, double *cross, double *change
+) noexcept:
+    """Change single coefficients as long as the extended BIC falls, the most significant first; returns its penalty.
+
+    `rest` and `cross` become the mean squared residual and its products with the features. The variance of a change is
+    that of one row, so that it costs log(1 + n), and 2 log(m) for choosing one of m.
+    """
+    cdef Py_ssize_t i, j, step
+    cdef double largest, t, after, penalty = log(1.0 + n) + 2.0 * log(m), total = 0.0
+    for i in range(m):
+        cross[i], change[i] = vector[i], 0.0
+    for step in range(m):
+        j, largest = 0, 0.0
+        for i in range(m):
+            if change[i] == 0.0 and matrix[i * m + i] > 0.0:
+                t = cross[i] * cross[i] / matrix[i * m + i]
+                if t > largest:
+                    j, largest = i, t
+        after = max(rest[0] - largest * n / (1.0 + n), least * rest[0])
+        if not n * log(after) + penalty < n * log(rest[0]):
+            break
+        total += penalty
+        rest[0] = after
+        change[j] = cross[j] / matrix[j * m + j] * n / (1.0 + n)
+        for i in range(m):
+            cross[i] -= matrix[i * m + j] * change[j]
+    return total
+
+
+cdef void _change_level(double mean, double n, double rest, double *best, double *change) noexcept:
+    """The most likely change of the intercept alone, where the mean residual is `mean`, if it is better than `best`."""
+    cdef Py_ssize_t r
+    cdef double shrunk, value
+    for r in range(N_VARIANCES):
+        shrunk = mean / (1.0 + 1.0 / (n * variances[r]))
+        value = n * log(max(rest - mean * shrunk, least * rest)) + log(1.0 + n * variances[r])
+        if value < best[0]:
+            best[0], change[0] = value, shrunk
+
+
 cdef bint _shrink(
-    double *matrix, double *vector, Py_ssize_t m, double n, double rest, double best, double *scratch
+    double *matrix, double *vector, Py_ssize_t m, double n, double rest, double *best, double *scratch
 ) noexcept:
     """Turn `vector` into (M + I / (n rho))^-1 vector with the most likely rho; False if none is better than `best`.
 
@@ -321,8 +414,8 @@ cdef bint _shrink(
                 product[r] = 1.0
     for r in range(N_VARIANCES):
         value = n * log(max(rest - explained[r], least * rest)) + logarithm[r]
-        if value < best:
-            best, chosen = value, r
+        if value < best[0]:
+            best[0], chosen = value, r
     if chosen < 0:
         return False
     for i in range(m):

@@ -5,7 +5,7 @@ import numpy as np
 from thresher._utils.arrays import Floats
 from thresher.drift.levels import Levels
 from thresher.drift.recent import Recent
-from thresher.drift.settings import BREAK_ERROR, BREAK_EVIDENCE, BREAK_ROWS, LEAST, VARIANCES
+from thresher.drift.settings import BREAK_ERROR, BREAK_EVIDENCE, BREAK_ROWS, LEAST, ROWS_PER_COEFFICIENT, VARIANCES
 
 
 def rows_since_break(recent: Recent, levels: Levels, coef: Floats, noise: float) -> int:
@@ -13,7 +13,7 @@ def rows_since_break(recent: Recent, levels: Levels, coef: Floats, noise: float)
 
     The errors of `coef` must have become some times larger than `noise`, in units of the levels, and other
     coefficients must explain that. Their means do not matter, if there is an intercept: a level of y that wanders is
-    not a break.
+    not a break. There must be two rows for each coefficient, as levels will know these rows alone.
     """
     u = recent.standardised(levels.features, levels.origin, levels.scale, levels.origin_y, levels.scale_y)
     newest_first = np.arange(recent.n_rows - 1, recent.n_rows - 1 - len(u), -1) % len(u)
@@ -21,6 +21,8 @@ def rows_since_break(recent: Recent, levels: Levels, coef: Floats, noise: float)
     for n_rows in BREAK_ROWS:
         if n_rows > recent.n_rows - recent.since:
             break
+        if n_rows < ROWS_PER_COEFFICIENT * (len(levels.features) + 1):
+            continue
         rows = u[newest_first[:n_rows]]
         value = evidence(rows, coef, levels.centred, BREAK_ERROR * noise)
         if value > most:

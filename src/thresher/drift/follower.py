@@ -12,7 +12,6 @@ from thresher.drift.breaks import rows_since_break
 from thresher.drift.levels import Levels
 from thresher.drift.mixing import Mixing, repeated
 from thresher.drift.recent import Recent
-from thresher.drift.screening import Screen
 from thresher.drift.settings import BLOCK, BREAK_ERROR, LAST_ROWS, LEAVE, MORE_ROWS, N_LEVELS
 from thresher.io.schema import Array, Count, Flag, Is, List, Number, Schema
 from thresher.summaries.gram import Gram
@@ -75,8 +74,8 @@ class DriftHistory(Records[DriftRecord]):
      512     False             512
      640     False             640
      768      True             176
-     896      True             173
-    1024      True             175  x7 x9
+     896      True             174
+    1024      True             176  x7 x9
     1152      True             175
     """
 
@@ -100,17 +99,15 @@ class Follower:
     _schema = Schema(
         lambda f: f.mixing.past.shape[1:] == f.levels.coef.shape,
         lambda f: len(f.mixing.past) == len(repeated(f.levels.coef[:1, :1], f.horizon)),
-        lambda f: not len(f.levels.features) or f.levels.features[-1] < len(f.screen.products),
+        lambda f: not len(f.levels.features) or f.levels.features[-1] < len(f.recent.origin),
         lambda f: all(a.n_samples <= b.n_samples for a, b in zip(f.records, f.records[1:], strict=False)),
-        lambda f: all(not len(r.support) or r.support[-1] < len(f.screen.products) for r in f.records),
-        lambda f: len(f.recent.origin) == len(f.screen.products),
+        lambda f: all(not len(r.support) or r.support[-1] < len(f.recent.origin) for r in f.records),
         lambda f: len(f.recent.rows) == (MORE_ROWS if f.full else LAST_ROWS),
         lambda f: np.isin(f.support, f.levels.features).all(),
         levels=Is(Levels),
         support=Array("support", dtype="i8", least=0, ascending=True, shared=True),
         ridge=Array("support", least=0.0, shared=True) | None,
         mixing=Is(Mixing),
-        screen=Is(Screen),
         horizon=Count(1),
         may_add=Flag(),
         errors=Array("block"),
@@ -126,7 +123,6 @@ class Follower:
     support: Integers  # of all rows, when it was last chosen on schedule
     ridge: Floats | None  # and its penalties
     mixing: Mixing
-    screen: Screen
     horizon: int
     may_add: bool  # whether other features than those of the support may be followed
     errors: Floats  # of the rows in the buffer, times sqrt(w)
@@ -159,7 +155,6 @@ class Follower:
             support=support,
             ridge=ridge,
             mixing=Mixing.new(levels.coef, horizon),
-            screen=Screen.new(summary.n_features),
             horizon=horizon,
             may_add=may_add,
             errors=np.zeros(len(state.buffer)),
@@ -174,7 +169,7 @@ class Follower:
         """Whether it can go on with a summary."""
         state = summary.state
         return (
-            len(self.screen.products) == summary.n_features
+            len(self.recent.origin) == summary.n_features
             and len(self.errors) == len(state.buffer)
             and self.n_done <= state.n_buffered
             and (not self.records or self.records[-1].n_samples <= summary.n_samples)
@@ -200,7 +195,10 @@ class Follower:
         return coef, intercept
 
     def absorb(self, summary: Gram, until_end: bool = False) -> None:
-        """Count the rows of the buffer in full blocks; all of them at its end, or if told so."""
+        """Count the rows of the buffer in full blocks; all of them at its end, or if told so.
+
+        The last rows are kept at its end, once drift was detected: without a change, no features join.
+        """
         n = summary.state.n_buffered
         until_end = until_end or n == len(self.errors)
         while self.n_done < n:
@@ -208,6 +206,7 @@ class Follower:
             if stop % BLOCK and not until_end:
                 break
             rows = self.levels.rows(summary, self.n_done, stop)
+            noise = float(self.mixing.losses.min())
             self.mixing.score(rows, self.errors[self.n_done : stop])
             self.levels.add(rows)
             self.mixing.remember(self.levels.coef)
@@ -215,16 +214,19 @@ class Follower:
             if not self.full:
                 continue
             self._keep(summary)
-            self._look_for_break(rows, self.errors[before:stop])
+            self._look_for_break(rows, self.errors[before:stop], noise)
             if self.mixing.is_open:
-                found = self.recent.candidates(summary, self.levels.features, self.levels.centred)
+                found = self._found(summary)
                 if found:
                     self._follow(summary, found)
-        if until_end:
+        if until_end and self.mixing.is_open:
             self._keep(summary)
+        elif until_end:
+            self.recent.skip(self.n_done - self.n_kept)
+            self.n_kept = self.n_done
 
     def _keep(self, summary: Gram) -> None:
-        """Let the recent rows be the last ones that count; they are needed only where the features may change."""
+        """Let the recent rows be the last ones that count."""
         self.recent.add(summary, self.n_kept, self.n_done)
         self.n_kept = self.n_done
 
@@ -233,17 +235,13 @@ class Follower:
         n = summary.state.n_buffered
         return BLOCK - n % BLOCK if self.full else len(self.errors)
 
-    def before_fold(self, summary: Gram) -> None:
-        """Count the errors of a full buffer."""
-        self.screen.add(summary, self.errors)
-
     def after_fold(self, summary: Gram) -> bool:
         """Begin a new buffer; other features may be followed now. False if it cannot go on."""
         self.n_done, self.n_kept, self.n_folds = 0, 0, self.n_folds + 1
         if len(self.errors) != len(summary.state.buffer):  # the first one was longer, or there are more columns
             self.errors = np.zeros(len(summary.state.buffer))
         if self.mixing.is_open and self.may_add:
-            found = [] if self.full else self.screen.candidates(summary, self.levels.features)
+            found = [] if self.full else self._found(summary)
             if found or len(self.levels.features) > len(self.support):
                 self._follow(summary, found)
         fine = self.is_finite()
@@ -266,8 +264,7 @@ class Follower:
     def widened(self, summary: Gram) -> "Follower":
         """The same for a summary with more columns, which were zero so far."""
         errors = padded(self.errors, len(summary.state.buffer))
-        d = summary.n_features
-        return replace(self, screen=self.screen.widened(d), errors=errors, recent=self.recent.widened(d))
+        return replace(self, errors=errors, recent=self.recent.widened(summary.n_features))
 
     def with_horizon(self, horizon: int) -> "Follower":
         """The same, predicting so many rows ahead from now on."""
@@ -275,10 +272,9 @@ class Follower:
             self, horizon=horizon, mixing=replace(self.mixing, past=repeated(self.levels.coef, horizon), at=0)
         )
 
-    def _look_for_break(self, rows: Floats, errors: Floats) -> None:
-        """Forget older rows if coefficients changed at once; looked for where errors are large."""
-        noise = float(self.mixing.losses.min())
-        if not errors @ errors > BREAK_ERROR * noise * (rows[:, 0] @ rows[:, 0]):
+    def _look_for_break(self, rows: Floats, errors: Floats, noise: float) -> None:
+        """Forget older rows if coefficients changed at once; looked for where errors are large beside earlier ones."""
+        if noise < 0.0 or not errors @ errors > BREAK_ERROR * noise * (rows[:, 0] @ rows[:, 0]):
             return
         weights = self.mixing.weights if self.mixing.is_open else _ALL_ROWS
         ago = rows_since_break(self.recent, self.levels, weights @ self.levels.coef, noise)
@@ -294,6 +290,9 @@ class Follower:
             return self
         recent = Recent.new(summary, self.levels.centred, MORE_ROWS if full else LAST_ROWS)
         return replace(self, recent=recent, full=full, n_kept=self.n_done)
+
+    def _found(self, summary: Gram) -> list[int]:
+        return self.recent.candidates(summary, self.levels.features, self.levels.centred)
 
     def _follow(self, summary: Gram, found: list[int]) -> None:
         """Follow the support, these features, and others while their coefficients are significant."""

@@ -32,7 +32,8 @@ class Levels:
               \rho = \arg\min\; n \log(\mathrm{rss} - c^\top \delta) + \log \det (I + n \rho M),
 
     the marginal likelihood of a random change. It is zero where the data show none, so that a stationary stream costs
-    nothing. A change of the intercept alone is a candidate too.
+    nothing. Changes of the intercept alone, and of single coefficients, are candidates too. The shortest level changes
+    the intercept alone.
 
     Memory is O(s^2) per level. A block of rows costs O(s^2) per row, and O(s^3) for solving.
     """

@@ -7,7 +7,7 @@ import numpy as np
 from thresher._utils.arrays import Floats, Integers, padded
 from thresher.drift.settings import (
     BLOCK,
-    ENTER_RECENT,
+    ENTER,
     HALF_LIVES,
     JITTER,
     LAST_ROWS,
@@ -24,8 +24,8 @@ class Recent:
     """The last rows, sqrt(w) (1, x, y), about a fixed origin.
 
     When another feature is followed, every level knows it from these rows at once: its moments are sums over rows that
-    are still there, and over older ones as all rows describe them. With more rows kept, a feature that begins to matter
-    is found by forward selection from them.
+    are still there, and over older ones as all rows describe them. A feature that begins to matter is found by forward
+    selection from them; the more rows are kept, the weaker it may be.
 
     Memory is 8 (d + 3) bytes for each row, and adding a row takes O(d). A search takes O(d) per row and feature found.
     """
@@ -81,6 +81,10 @@ class Recent:
             i = end
         self.n_rows = n + stop
 
+    def skip(self, count: int) -> None:
+        """Leave out so many rows: the kept ones are older then."""
+        self.n_rows += count
+
     def weights(self, half_life: float) -> Floats:
         """What each row counts, 2^(-age / half-life), in the order of the ring; rows of a block have the same age."""
         result: Floats = 2.0 ** ((self.ends - self.n_rows) / half_life)
@@ -120,7 +124,7 @@ class Recent:
             products[features] = 0.0
             j = int(np.argmax(np.abs(products)))
             noise = float(weights @ errors**2) / total * n / (n - len(features) - 1.0)
-            if not products[j] ** 2 > ENTER_RECENT * np.log(max(len(products), 2)) * noise * squares:
+            if not products[j] ** 2 > ENTER * np.log(max(len(products), 2)) * noise * squares:
                 break
             found.append(j)
             features = np.append(features, j)

@@ -3,11 +3,15 @@
 import numpy as np
 
 from thresher._utils.arrays import Floats
-from thresher.drift.settings import CAP, ERROR_HALF_LIFE, JITTER, LEAST, PERIODS, PRIOR, RATE, SHARE, VARIANCES
+from thresher.drift.settings import CAP, ERROR_HALF_LIFE, JITTER, LEAST, LOST, PERIODS, PRIOR, RATE, SHARE, VARIANCES
 
 
 def score(rows: Floats, earlier: Floats, weights: Floats, losses: Floats, errors: Floats) -> tuple[float, float]:
-    """Fixed share (Herbster and Warmuth, 1998) over the levels, with squared errors that are capped."""
+    """Fixed share (Herbster and Warmuth, 1998) over the levels, with squared errors that are capped.
+
+    The noise is the smallest mean squared error so far. If most rows are far beyond it at every level, as after a
+    change where there was hardly any noise, the levels are compared in units of these rows.
+    """
     w = rows[:, 0] ** 2
     if not w.sum() > 0.0:
         return 0.0, 0.0
@@ -16,16 +20,19 @@ def score(rows: Floats, earlier: Floats, weights: Floats, losses: Floats, errors
     squares = np.column_stack([(rows[:, -1:] - predicted) ** 2, errors**2])
     if losses[-1] < 0.0:
         losses[:] = squares.sum(axis=0) / w.sum()
-    noise = losses.min() or 1e-300
-    squares = np.minimum(squares, CAP * noise * w[:, None])
+    noise = scale = max(losses.min(), 1e-300)
+    if (squares.min(axis=1) > LOST * noise * w).sum() > len(rows) / 2:
+        scale = max((squares.sum(axis=0) / w.sum()).min(), 1e-300)
     decay = 2.0 ** (-w.sum() / ERROR_HALF_LIFE)
-    losses[:] = decay * losses + (1.0 - decay) * squares.sum(axis=0) / w.sum()
-    lost = squares[:, :-1].sum(axis=0) / noise
+    new = np.minimum(squares, CAP * noise * w[:, None]).sum(axis=0) / w.sum()
+    losses[:] = decay * losses + (1.0 - decay) * new
+    squares = np.minimum(squares, CAP * scale * w[:, None])
+    lost = squares[:, :-1].sum(axis=0) / scale
     lost -= lost[weights > 0.0].min()
     posterior = weights * np.exp(-RATE * np.maximum(lost, 0.0))  # negative only where the weight is zero
     stay = (1.0 - SHARE) ** len(rows)
     weights[:] = stay * posterior / posterior.sum() + (1.0 - stay) * PRIOR
-    advantage = (squares[:, -2] - squares[:, -1]) / noise
+    advantage = (squares[:, -2] - squares[:, -1]) / scale
     return float(advantage.sum()), float((advantage**2).sum())
 
 
@@ -46,7 +53,11 @@ def refit(
     n_rows: Floats,
     time: int,
 ) -> None:
-    """Ridge regression of all rows, then every level from the longest to the shortest, each shrunk to the last one."""
+    """Ridge regression of all rows, then every level from the longest to the shortest, each a change of the last one.
+
+    A level takes the most likely of these changes: none; of the intercept alone; of all coefficients; of single ones;
+    of these and of all. The shortest level changes the intercept alone.
+    """
     n_levels, p = moments.shape[:2]
     every = moments[-1]
     used = np.flatnonzero(np.concatenate([[centred], overall]))
@@ -61,26 +72,56 @@ def refit(
         mean = moments[k] / moments[k, 0, 0]
         n = moments[k, 0, 0] ** 2 / squares[k]  # Kish
         parent = coef[k + 1]
-        cross = mean[fitted, -1] - mean[np.ix_(fitted, fitted)] @ parent[fitted]
+        matrix = mean[np.ix_(fitted, fitted)]
+        cross = mean[fitted, -1] - matrix @ parent[fitted]
         rest = mean[-1, -1] - parent[fitted] @ (mean[fitted, -1] + cross)
         rest = max(rest, LEAST * mean[-1, -1])
-        candidates = [(n * np.log(rest), np.zeros(p - 1))]
-        for some in ([fitted[:1]] if centred else []) + [fitted]:
-            candidates += shrunk(mean[np.ix_(some, some)], cross[: len(some)], rest, n, some, p - 1)
+        candidates = [(n * np.log(rest), np.zeros(len(fitted)))]
+        if centred:
+            candidates += [
+                (value, np.append(change, np.zeros(len(fitted) - 1)))
+                for value, change in shrunk(matrix[:1, :1], cross[:1], rest, n)
+            ]
+        if k > 0:
+            candidates += shrunk(matrix, cross, rest, n)
+            price, single, left = single_changes(matrix, cross, rest, n)
+            if price > 0.0:
+                candidates.append((n * np.log(left) + price, single))
+                others = shrunk(matrix, cross - matrix @ single, left, n)
+                candidates += [(value + price, single + change) for value, change in others]
         best = min(range(len(candidates)), key=lambda i: candidates[i][0])
-        coef[k] = parent + candidates[best][1]
-        n_rows[k] = n if best else n_rows[k + 1]
+        coef[k] = parent
+        coef[k, fitted] += candidates[best][1]
+        n_rows[k] = n if best and k > 0 else n_rows[k + 1]
 
 
-def shrunk(
-    matrix: Floats, cross: Floats, rest: float, n: float, some: np.ndarray, size: int
-) -> list[tuple[float, Floats]]:
+def shrunk(matrix: Floats, cross: Floats, rest: float, n: float) -> list[tuple[float, Floats]]:
     """For each variance of the change: minus twice the log of the marginal likelihood, and the expected change."""
     result = []
     for variance in VARIANCES:
-        change = np.zeros(size)
-        change[some] = np.linalg.solve(matrix + np.eye(len(some)) / (n * variance), cross)
-        left = max(rest - float(change[some] @ cross), LEAST * rest)
-        volume = np.linalg.slogdet(np.eye(len(some)) + n * variance * matrix)[1]
+        change = np.linalg.solve(matrix + np.eye(len(cross)) / (n * variance), cross)
+        left = max(rest - float(change @ cross), LEAST * rest)
+        volume = np.linalg.slogdet(np.eye(len(cross)) + n * variance * matrix)[1]
         result.append((n * np.log(left) + volume, change))
     return result
+
+
+def single_changes(matrix: Floats, cross: Floats, rest: float, n: float) -> tuple[float, Floats, float]:
+    """Changes of single coefficients, the most significant first, while the extended BIC falls.
+
+    Each has the variance of an estimate from one row, so that n / (1 + n) of it is kept. The result is the sum of the
+    penalties, the changes, and what is left of the mean squared residual.
+    """
+    change, total = np.zeros(len(cross)), 0.0
+    price = np.log1p(n) + 2.0 * np.log(max(len(cross), 1))
+    while (change == 0.0).any():
+        left = cross - matrix @ change
+        gain = np.where((change == 0.0) & (np.diagonal(matrix) > 0.0), left**2, 0.0)
+        gain = np.divide(gain, np.diagonal(matrix), out=np.zeros_like(gain), where=gain > 0.0)
+        j = int(np.argmax(gain))
+        after = max(rest - gain[j] * n / (1.0 + n), LEAST * rest)
+        if not n * np.log(after) + price < n * np.log(rest):
+            break
+        rest, total = after, total + price
+        change[j] = left[j] / matrix[j, j] * n / (1.0 + n)
+    return total, change, rest

@@ -134,10 +134,9 @@ class Drifting(SummaryLinear):
 
     def _followed_errors(self) -> Floats | None:
         """Errors of the rows in a full buffer, if predictions follow recent rows; called before it is folded."""
-        if self._follower is None:
+        if self._follower is None or not self._follower.detected:
             return None
-        self._follower.before_fold(self.summary_)
-        return self._follower.errors * self._follower.levels.scale_y if self._follower.detected else None
+        return self._follower.errors * self._follower.levels.scale_y
 
     def _follow_fold(self) -> None:
         """Go on after the buffer was folded."""

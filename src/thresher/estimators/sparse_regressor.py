@@ -136,7 +136,7 @@ class SparseRegressor(WithMemory, Drifting):
         `intercept_` and ``predict`` follow recent rows (see Notes). ``"full"``: also choose features from recent rows,
         for streams in which other features begin to matter; it keeps 1024 rows instead of 128, 8 (d + 3) bytes each.
         None: all rows count equally. With `half_life` or `window`, ``"auto"`` has no effect and ``"full"`` is an error.
-    horizon : int, default=50
+    horizon : int, default=32
         How many rows ahead predictions are for. Recent rows must predict better at that distance.
 
     Attributes
@@ -189,20 +189,22 @@ class SparseRegressor(WithMemory, Drifting):
     again when 5 to 10 % of these have come in. ``times`` must not go back: late rows are refused, and nothing changes.
 
     With ``drift="auto"``, ``partial_fit`` also fits the kept features to rows that count 2^(-age / h), for half-lives h
-    of 60, 250, 1000 and 4000 rows. Each fit is shrunk towards that of the next longer half-life by marginal likelihood.
-    A mixture weighs them by how well each predicted `horizon` rows ahead. It replaces the estimate of all rows when it
-    has predicted better by five standard errors, and until it has stopped being better. Features that correlate with
-    the recent prediction errors are followed as well, unless `sparsity` or `groups` are given. The last 128 rows are
-    kept, so that the fits know a new feature from them.
+    of 60, 250, 1000 and 4000 rows. Each fit differs from that of the next longer half-life by the most likely change:
+    none, one of the intercept, of single coefficients, of all. One more fit, with a half-life of 15 rows, changes the
+    intercept alone. A mixture weighs them by how well each predicted `horizon` rows ahead. It replaces the estimate of
+    all rows when it has predicted better by two standard errors, and until it has stopped being better. From then on
+    the last 128 rows are kept. Features that forward selection finds in them are followed as well, unless `sparsity` or
+    `groups` are given.
+
     Weights are updated every 32 rows; coefficients that are read include every row. It takes O(s^2) memory besides the
     rows kept, 8 (d + 3) bytes each, and O(s^2 + d) time per row. ``fit`` and ``fit_summary`` count all rows equally;
     rows that come later may be followed. ``summary`` shows the coefficients in use. Intervals and ``posterior`` are
     about all rows.
 
     With ``drift="full"``, the last 1024 rows are kept. Where errors have doubled, it asks whether other coefficients
-    explain the last 16 to 192 rows. If so, the fits above go on from these rows alone, and take over at once. Once
-    drift was detected, other features are found every 32 rows by forward selection from the rows kept, weighted with a
-    half-life of 100 rows. While drift is detected this takes O(1024 d) time per 32 rows; before, O(d) per row.
+    explain the last 16 to 192 rows, of which there must be two for each coefficient. If so, the fits above go on from
+    these rows alone, and take over at once. Once drift was detected, other features are found every 32 rows. This takes
+    O(1024 d) time per 32 rows; before, a row takes O(d).
 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. Results do not depend on the
     scales of the columns, to rounding.
@@ -290,7 +292,7 @@ class SparseRegressor(WithMemory, Drifting):
         window: float | timedelta | None = None,
         exact_window: bool = False,
         drift: str | None = "auto",
-        horizon: int = 50,
+        horizon: int = 32,
     ) -> None:
         self.sparsity = sparsity
         self.selection = selection

@@ -45,7 +45,7 @@ class SparseRegressor(RiverRegressor):
     drift : {"auto", "full", None}, default="auto"
         Whether coefficients follow recent rows once these predict better than all rows; ``"full"`` also chooses
         features from recent rows.
-    horizon : int, default=50
+    horizon : int, default=32
         How many rows ahead predictions are for.
 
     All mean what they mean in ``thresher.SparseRegressor``.
@@ -85,7 +85,7 @@ class SparseRegressor(RiverRegressor):
         window: int | None = None,
         exact_window: bool = False,
         drift: str | None = "auto",
-        horizon: int = 50,
+        horizon: int = 32,
     ) -> None:
         self.sparsity = sparsity
         self.selection = selection
