@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from thresher import Gram, SparseRegressor
-from thresher.drift import _follow, reference
+from thresher.drift import _refit, _score, reference
 from thresher.drift.breaks import evidence, rows_since_break
 from thresher.drift.levels import moved, start
 from thresher.drift.mixing import Mixing
@@ -20,9 +20,10 @@ from thresher.drift.settings import (
     CAP,
     ENTER,
     ERROR_HALF_LIFE,
+    FAR,
+    FEWEST_CARRIERS,
     HALF_LIVES,
     LAST_ROWS,
-    LOST,
     MORE_ROWS,
     N_LEVELS,
     PRIOR,
@@ -91,6 +92,8 @@ def test_moments_of_levels_are_direct_weighted_sums():
         squares = (4.0 ** (-ages / half_life)).sum() * 4.0 ** (-96 / half_life)
         squares += (weights[128:] * factors[128:] ** 2).sum()
         np.testing.assert_allclose(levels.squares[k], squares, rtol=1e-10)
+    counted = U[128:][weights[128:] > 0.0, :-1]
+    np.testing.assert_allclose(levels.largest, np.abs(counted).max(axis=0), rtol=1e-12)
 
 
 def likely_changes(Z, left):
@@ -110,20 +113,21 @@ def likely_changes(Z, left):
     return result
 
 
-def likely_single_changes(Z, left):
+def likely_single_changes(Z, left, largest):
     """The same for changes of single coefficients, and for changes of all besides."""
     n, p = Z.shape
     delta, rss, penalty = np.zeros(p), left @ left, 0.0
-    while (delta == 0.0).any():
+    carried = (Z**2).sum(axis=0) >= FEWEST_CARRIERS * largest**2
+    while (carried & (delta == 0.0)).any():
         residuals, tried = left - Z @ delta, []
-        for j in np.flatnonzero(delta == 0.0):
-            # The prior of a change is as good as one row: n / (1 + n) of the least squares change is expected.
+        for j in np.flatnonzero(carried & (delta == 0.0)):
+            # The prior of a change is that of an estimate from one row: of one like these, or one of variance one.
             z = Z[:, j]
-            covariance = np.eye(n) + np.outer(z, z) / (z @ z / n)
-            solved = np.linalg.solve(covariance, residuals)
-            price = np.linalg.slogdet(covariance)[1] + 2.0 * np.log(p)
-            tried.append((rss - residuals @ (residuals - solved), price, j, z @ solved / (z @ z / n)))
-        after, price, j, change = min(tried)
+            variance = 1.0 / max(z @ z / n, 1.0)
+            solved = np.linalg.solve(np.eye(n) + variance * np.outer(z, z), residuals)
+            tried.append((rss - residuals @ (residuals - solved), j, variance * z @ solved))
+        after, j, change = min(tried)
+        price = np.log(1.0 + n) + 2.0 * np.log(p)
         if n * np.log(after) + price >= n * np.log(rss):
             break
         rss, penalty, delta[j] = after, penalty + price, change
@@ -141,7 +145,7 @@ def likely_single_changes(Z, left):
 
 def test_each_level_changes_as_the_marginal_likelihood_of_its_rows_says():
     chosen = set()
-    for seed in range(12):
+    for seed in range(24):
         rng = np.random.default_rng(seed)
         s, n = 6, 60
         Z = [np.column_stack([np.ones(n), rng.standard_normal((n, s))]) for _ in range(N_LEVELS)]
@@ -149,20 +153,26 @@ def test_each_level_changes_as_the_marginal_likelihood_of_its_rows_says():
         responses = []
         for k in range(N_LEVELS):
             one, few = np.eye(s + 1)[3], 0.1 * rng.standard_normal(s + 1)
-            change = (0.0, np.eye(s + 1)[0], rng.standard_normal(s + 1), one, 3.0 * one + few)[rng.integers(5)]
+            other = 2.0 * np.eye(s + 1)[5]
+            change = (0.0, np.eye(s + 1)[0], rng.standard_normal(s + 1), one, 3.0 * one + few, other)[rng.integers(6)]
             responses.append(Z[k] @ (beta + change) + 0.5 * rng.standard_normal(n))
         rows = [np.column_stack([z, y]) for z, y in zip(Z, responses, strict=True)]
         moments = np.array([r.T @ r for r in rows])
+        # The largest values are those of these rows, but for one feature, which no level lets change alone.
+        largest = np.abs(Z).max(axis=(0, 1))
+        largest[5] = 10.0
         coef, n_rows = np.zeros((N_LEVELS, s + 1)), np.zeros(N_LEVELS)
-        _follow.refit(moments, np.full(N_LEVELS, float(n)), np.zeros(s), np.ones(s, np.uint8), True, coef, n_rows, 0)
+        _refit.refit(
+            moments, np.full(N_LEVELS, float(n)), largest, np.zeros(s), np.ones(s, np.uint8), True, coef, n_rows, 0
+        )
         parent = np.linalg.lstsq(Z[-1], responses[-1], rcond=None)[0]
-        np.testing.assert_allclose(coef[-1], parent, rtol=1e-7)
+        np.testing.assert_allclose(coef[-1], parent, rtol=1e-7, atol=1e-9)
         known = float(n)
         for k in range(N_LEVELS - 2, -1, -1):
             left = responses[k] - Z[k] @ parent
             candidates = likely_changes(Z[k], left)
             if k > 0:
-                candidates += likely_single_changes(Z[k], left)
+                candidates += likely_single_changes(Z[k], left, largest)
             else:  # the shortest one has another level of y, and the coefficients of the next
                 candidates = [one for one in candidates if one[2] != "all"]
             best = min(candidates, key=lambda one: one[0])
@@ -174,13 +184,45 @@ def test_each_level_changes_as_the_marginal_likelihood_of_its_rows_says():
     assert chosen == kinds | {"shortest, none", "shortest, level"}  # all cases occurred
 
 
+@pytest.mark.parametrize("module", [_refit, reference])
+def test_matrices_that_rounding_made_indefinite_do_no_harm(module):
+    # As float32 co-moments of collinear features are.
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        Z = rng.standard_normal((60, 3)) @ rng.standard_normal((3, 8))
+        rows = np.column_stack([np.ones(60), Z, Z[:, 0] + rng.standard_normal(60)])
+        noise = 1e-5 * rng.standard_normal((N_LEVELS, 10, 10))
+        moments = rows.T @ rows + noise + noise.swapaxes(1, 2)
+        moments[:, -1, 1:-1] = moments[:, 1:-1, -1] = (rows.T @ rows)[-1, 1:-1] + rng.standard_normal((N_LEVELS, 8))
+        coef, n_rows, few = np.zeros((N_LEVELS, 9)), np.zeros(N_LEVELS), np.full(N_LEVELS, 1e9)
+        none = np.zeros(8, np.uint8)
+        module.refit(moments, moments[:, 0, 0] ** 2 / few, np.ones(9), np.zeros(8), none, True, coef, n_rows, 0)
+        predicted = rows[:, :-1] @ coef.T
+        assert np.abs(predicted).max() < 100.0 * np.abs(rows[:, -1]).max()
+
+
+def test_a_feature_that_hardly_varies_now_does_not_stand_for_the_intercept():
+    # x0 is rare and was zero in these rows, so that it is a multiple of the intercept, which changes.
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rows = np.column_stack([np.ones(100), np.full(100, -0.03), rng.standard_normal((100, 6)), np.zeros(100)])
+        rows[:, -1] = 3.0 + 2.0 * rows[:, 4] + 0.3 * rng.standard_normal(100)
+        moments = np.repeat((rows.T @ rows)[None], N_LEVELS, axis=0)
+        moments[-1, -1, 1:-1] = moments[-1, 1:-1, -1] = moments[-1, 0, -1] = moments[-1, -1, 0] = 0.0
+        coef, n_rows = np.zeros((N_LEVELS, 8)), np.zeros(N_LEVELS)
+        squares, largest = np.full(N_LEVELS, 100.0), np.abs(rows[:, :-1]).max(axis=0)
+        _refit.refit(moments, squares, largest, np.zeros(7), np.ones(7, np.uint8), True, coef, n_rows, 0)
+        assert np.abs(coef[:, 1]).max() < 5.0
+        np.testing.assert_allclose(coef[1, [0, 4]], [3.0, 2.0], atol=0.3)
+
+
 @pytest.mark.parametrize("which", range(4))
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_any_number_that_is_none_is_noticed(which, value):
     arrays = [np.ones((N_LEVELS, 4, 4)), np.ones((N_LEVELS, 3)), np.ones(N_LEVELS), np.ones(N_LEVELS + 1)]
-    assert _follow.is_finite(*arrays)
+    assert _score.is_finite(*arrays)
     arrays[which].flat[-1] = value
-    assert not _follow.is_finite(*arrays)
+    assert not _score.is_finite(*arrays)
 
 
 @pytest.mark.parametrize("centred", [True, False])
@@ -190,10 +232,11 @@ def test_compiled_levels_equal_the_reference(s, centred, time):
     rng = np.random.default_rng(s)
     moments, squares = random_moments(rng, s)
     ridge, overall = rng.random(s), (rng.random(s) < 0.7).astype(np.uint8)
+    largest = np.append(1.0, rng.uniform(1.0, 4.0, s))
     results = []
-    for module in (_follow, reference):
+    for module in (_refit, reference):
         coef, n_rows = np.ones((N_LEVELS, s + 1)), np.ones(N_LEVELS)
-        module.refit(moments, squares, ridge, overall, centred, coef, n_rows, time)
+        module.refit(moments, squares, largest, ridge, overall, centred, coef, n_rows, time)
         results.append((coef, n_rows))
     np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-12)
@@ -201,21 +244,24 @@ def test_compiled_levels_equal_the_reference(s, centred, time):
 
 def test_compiled_sums_and_scores_equal_the_reference():
     rng = np.random.default_rng(3)
-    state = [
-        [np.array(PRIOR), np.full(N_LEVELS + 1, -1.0), np.zeros((N_LEVELS, 6, 6)), np.zeros(N_LEVELS)] for _ in range(2)
-    ]
+    ours, theirs = (
+        (PRIOR.copy(), np.full(N_LEVELS + 1, -1.0), np.zeros((N_LEVELS, 6, 6)), np.zeros(N_LEVELS), np.ones(5))
+        for _ in range(2)
+    )
     for n in (32, 16, 1, 32):
         rows = rng.standard_normal((n, 6)) * 2.0
         rows[:, 0] = np.sqrt(rng.integers(0, 3, n))
         earlier, errors, found = rng.standard_normal((N_LEVELS, 5)), np.zeros((2, n)), []
-        for module, (weights, losses, moments, squares), one in zip((_follow, reference), state, errors, strict=True):
+        for module, state, one in zip((_score, reference), (ours, theirs), errors, strict=True):
+            weights, losses, moments, squares, largest = state
             found.append(module.score(rows, earlier, weights, losses, one))
-            module.count(rows, moments, squares, np.array(HALF_LIVES))
+            module.count(rows, moments, squares, np.array(HALF_LIVES), largest)
         np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
         np.testing.assert_allclose(errors[0], errors[1], rtol=1e-9)
-        for ours, theirs in zip(*state, strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
-        state[0][1][:] = state[1][1][:] = losses * 1e-3 ** (n == 1)  # the last rows are far off
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+        for _, losses, *_ in (ours, theirs):
+            losses *= 1e-3 ** (n == 1)  # the last rows are far off
 
 
 @pytest.mark.parametrize(("before", "after"), [([0, 2, 5], [1, 2, 5, 6]), ([3], [0, 1]), ([1, 2], []), ([], [4])])
@@ -247,6 +293,12 @@ def test_features_that_stay_keep_what_levels_know():
         mean = one.moments[:, 0, [*places, -1]] / one.moments[:, :1, 0]
         second = one.moments[:, np.array([*places, -1])[:, None], [*places, -1]] / one.moments[:, :1, :1]
         covariance = (second - mean[:, :, None] * mean[:, None]) * np.outer(units, units)
+        # The largest distance from the origin is known up to the distance between the origins.
+        largest = one.largest[places] * one.scale[np.array(places) - 1]
+        seen = np.abs(X[1920:1952, [0, 2]] - one.origin[np.array(places) - 1]).max(axis=0)
+        moved_by = np.abs(one.origin[np.array(places) - 1] - levels.origin[[0, 2]])
+        assert (largest >= seen * (1.0 - 1e-9)).all()
+        assert (largest <= seen + 2.0 * moved_by + 1e-9).all()
         mean = mean * units + np.concatenate([one.origin[np.array(places) - 1], [one.origin_y]])
         if one is levels:
             expected = mean, covariance
@@ -290,14 +342,16 @@ def test_rows_that_fill_no_block_count_when_coefficients_are_read():
             "overall",
             "moments",
             "squares",
+            "largest",
             "coef",
             "n_rows",
         ):
             setattr(after, name, np.copy(getattr(follower.levels, name)))
         rows = np.column_stack([np.ones(n - 2560), (X[2560:n, after.features] - after.origin) / after.scale])
         rows = np.column_stack([rows, (y[2560:n] - after.origin_y) / after.scale_y])
-        reference.count(rows, after.moments, after.squares, np.array(HALF_LIVES))
-        reference.refit(after.moments, after.squares, after.ridge, after.overall, True, after.coef, after.n_rows, 1)
+        reference.count(rows, after.moments, after.squares, np.array(HALF_LIVES), after.largest)
+        sums = after.moments, after.squares, after.largest
+        reference.refit(*sums, after.ridge, after.overall, True, after.coef, after.n_rows, 1)
         mixed = follower.mixing.weights @ after.coef
         expected = mixed[1:] * after.scale_y / after.scale
         np.testing.assert_allclose(model.coef_[after.features], expected, rtol=1e-6, atol=1e-9)
@@ -341,10 +395,10 @@ def test_levels_are_compared_in_units_of_rows_that_are_far_off_at_all_of_them(fa
     rows[far:, 1] = 0.01
     weights, losses = PRIOR.copy(), np.full(N_LEVELS + 1, 1.0)
     predicted = rows[:, :-1] @ earlier.T
-    assert ((predicted**2).min(axis=1) > LOST).sum() == far
+    assert ((predicted**2).min(axis=1) > FAR).sum() == far
     mixed = predicted @ weights
     noise = (predicted**2).mean(axis=0).min() if far > 16 else 1.0
-    advantage, squares = _follow.score(rows, earlier, weights, losses, np.zeros(32))
+    advantage, squares = _score.score(rows, earlier, weights, losses, np.zeros(32))
     loss = np.minimum(predicted**2, CAP * noise).sum(axis=0)
     expected = PRIOR * np.exp(-RATE * (loss - loss.min()) / noise)
     kept = (1 - SHARE) ** 32
@@ -355,6 +409,48 @@ def test_levels_are_compared_in_units_of_rows_that_are_far_off_at_all_of_them(fa
     capped = np.minimum(np.column_stack([predicted, mixed]) ** 2, CAP).mean(axis=0)
     decay = 2.0 ** (-32 / ERROR_HALF_LIFE)
     np.testing.assert_allclose(losses, decay + (1 - decay) * capped, rtol=1e-9)
+
+
+def test_the_gate_opens_at_two_standard_errors():
+    # Advantages of one in each row, beside a history of squares: a row more, and there are two standard errors.
+    coef = np.zeros((N_LEVELS, 2))
+    coef[-1, 1] = 1.0
+    for squares, is_open in ((153.0, True), (157.0, False)):
+        mixing = Mixing.new(coef, horizon=1)
+        mixing.weights[:], mixing.losses[:] = np.eye(N_LEVELS)[0], 1.0
+        mixing.advantage, mixing.squares = 31.0, squares * 2.0 ** (2.0 / 5000.0)
+        mixing.score(np.array([[1.0, 1.0, 0.0]]), np.zeros(1))
+        np.testing.assert_allclose(mixing.squares, squares + 1.0)
+        assert mixing.is_open == is_open
+        assert (mixing.advantage > 2.0 * np.sqrt(mixing.squares + 100.0)) == is_open
+
+
+def test_settings_are_those_of_the_page():
+    from inspect import signature
+
+    from thresher.integrations.river import SparseRegressor as Adapter
+
+    assert (15.0, 60.0, 250.0, 1000.0, 4000.0, np.inf) == HALF_LIVES
+    assert (LAST_ROWS, MORE_ROWS) == (128, 1024)
+    for model in (SparseRegressor, Adapter):
+        assert signature(model).parameters["horizon"].default == 32
+
+
+@pytest.mark.parametrize("drift", ["auto", "full"])
+def test_rows_without_weight_do_not_hide_a_change(drift):
+    X, y = flipping(0, noise=0.0)
+    model = SparseRegressor(drift=drift).partial_fit(X, y, (np.arange(5000) % 3 == 0).astype(float))
+    assert model.drift_detected_
+    np.testing.assert_allclose(model.coef_[:3], [-1.0, -0.7, 0.5], atol=0.05)
+
+
+def test_without_noise_and_change_nothing_is_detected():
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((4000, 20))
+        for drift in ("auto", "full"):
+            model = SparseRegressor(drift=drift).partial_fit(X, X[:, :5] @ rng.uniform(0.5, 1.0, 5))
+            assert model.drift_history_.changes == []
 
 
 @pytest.mark.parametrize("drift", ["auto", "full"])
@@ -423,6 +519,39 @@ def test_moments_of_recent_rows_are_direct_sums(size):
     for k, half_life in enumerate(HALF_LIVES):
         factors = weights[last] * 2.0 ** (-(n - ends[last]) / half_life)
         np.testing.assert_allclose(found[k], (factors[:, None] * U).T @ U, rtol=1e-9)
+
+
+def test_rows_that_are_left_out_make_the_kept_ones_older():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((384, 3)), rng.standard_normal(384)
+    gram, recent = Gram(3), None
+    for first in range(0, 384, 128):
+        gram.put(X[first : first + 128], y[first : first + 128], None)
+        recent = recent or Recent.new(gram, False, LAST_ROWS)
+        if first == 128:
+            recent.skip(128)
+        else:
+            recent.add(gram, 0, 128 if first == 0 else 32)
+        gram.fold_if_full()
+    # The last 32 rows, and of the first block those whose places were not needed.
+    kept = np.concatenate([np.arange(256, 288), np.arange(32, 128)])
+    ends = np.concatenate([np.full(32, 288), np.repeat([64, 96, 128], 32)])
+    U = np.column_stack([np.ones(128), X[kept], y[kept]])
+    found = recent.moments(np.arange(3), np.zeros(3), np.ones(3), 0.0, 1.0)
+    for k, half_life in enumerate(HALF_LIVES):
+        factors = 2.0 ** ((ends - 288) / half_life)
+        np.testing.assert_allclose(found[k], (factors[:, None] * U).T @ U, rtol=1e-9, atol=1e-9)
+
+
+def test_rows_are_kept_once_drift_was_detected():
+    X, y = flipping(6, n=3000, at=2000)
+    model = SparseRegressor().partial_fit(X[:1920], y[:1920])
+    recent = model._follower.recent
+    assert not recent.rows.any()
+    assert recent.n_rows == 1920 - 256
+    model.partial_fit(X[1920:], y[1920:])
+    assert model.drift_detected_
+    assert (model._follower.recent.rows[:, 0] == 1.0).all()
 
 
 @pytest.mark.parametrize("centred", [True, False])
@@ -932,7 +1061,7 @@ def test_mixtures_survive_rows_with_large_weights():
 def test_the_best_level_may_have_no_weight():
     # After a break, all rows count for nothing, and may still predict best.
     rng = np.random.default_rng(0)
-    for module in (_follow, reference):
+    for module in (_score, reference):
         weights = np.append(np.full(N_LEVELS - 1, 1.0 / (N_LEVELS - 1)), 0.0)
         earlier = np.full((N_LEVELS, 2), 1e3)
         earlier[-1] = 0.0

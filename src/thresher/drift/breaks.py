@@ -11,19 +11,19 @@ from thresher.drift.settings import BREAK_ERROR, BREAK_EVIDENCE, BREAK_ROWS, LEA
 def rows_since_break(recent: Recent, levels: Levels, coef: Floats, noise: float) -> int:
     """How many rows ago coefficients changed at once, by the marginal likelihood of the rows since; zero if not.
 
-    The errors of `coef` must have become some times larger than `noise`, in units of the levels, and other
+    The mean squared error of `coef` must have become some times `noise`, in units of the levels, and other
     coefficients must explain that. Their means do not matter, if there is an intercept: a level of y that wanders is
     not a break. There must be two rows for each coefficient, as levels will know these rows alone.
     """
-    u = recent.standardised(levels.features, levels.origin, levels.scale, levels.origin_y, levels.scale_y)
+    u = recent.standardised(*levels.units)
     newest_first = np.arange(recent.n_rows - 1, recent.n_rows - 1 - len(u), -1) % len(u)
     most, found = BREAK_EVIDENCE, 0
     for n_rows in BREAK_ROWS:
         if n_rows > recent.n_rows - recent.since:
             break
-        if n_rows < ROWS_PER_COEFFICIENT * (len(levels.features) + 1):
-            continue
         rows = u[newest_first[:n_rows]]
+        if np.count_nonzero(rows[:, 0]) < ROWS_PER_COEFFICIENT * (len(levels.features) + 1):
+            continue
         value = evidence(rows, coef, levels.centred, BREAK_ERROR * noise)
         if value > most:
             most, found = value, n_rows

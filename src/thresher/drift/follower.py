@@ -7,10 +7,10 @@ import numpy as np
 from thresher._utils.arrays import Floats, Integers, padded
 from thresher._utils.records import Records
 from thresher.drift import levels as of_levels
-from thresher.drift._follow import is_finite
+from thresher.drift._score import is_finite
 from thresher.drift.breaks import rows_since_break
 from thresher.drift.levels import Levels
-from thresher.drift.mixing import Mixing, repeated
+from thresher.drift.mixing import Mixing, blocks_in, repeated
 from thresher.drift.recent import Recent
 from thresher.drift.settings import BLOCK, BREAK_ERROR, LAST_ROWS, LEAVE, MORE_ROWS, N_LEVELS
 from thresher.io.schema import Array, Count, Flag, Is, List, Number, Schema
@@ -98,17 +98,14 @@ class Follower:
 
     _schema = Schema(
         lambda f: f.mixing.past.shape[1:] == f.levels.coef.shape,
-        lambda f: len(f.mixing.past) == len(repeated(f.levels.coef[:1, :1], f.horizon)),
         lambda f: not len(f.levels.features) or f.levels.features[-1] < len(f.recent.origin),
         lambda f: all(a.n_samples <= b.n_samples for a, b in zip(f.records, f.records[1:], strict=False)),
         lambda f: all(not len(r.support) or r.support[-1] < len(f.recent.origin) for r in f.records),
-        lambda f: len(f.recent.rows) == (MORE_ROWS if f.full else LAST_ROWS),
         lambda f: np.isin(f.support, f.levels.features).all(),
         levels=Is(Levels),
         support=Array("support", dtype="i8", least=0, ascending=True, shared=True),
         ridge=Array("support", least=0.0, shared=True) | None,
         mixing=Is(Mixing),
-        horizon=Count(1),
         may_add=Flag(),
         errors=Array("block"),
         n_done=Count(most="block"),
@@ -117,20 +114,17 @@ class Follower:
         spacing=Count(1),
         n_folds=Count(),
         recent=Is(Recent),
-        full=Flag(),
     )
     levels: Levels
     support: Integers  # of all rows, when it was last chosen on schedule
     ridge: Floats | None  # and its penalties
     mixing: Mixing
-    horizon: int
     may_add: bool  # whether other features than those of the support may be followed
     errors: Floats  # of the rows in the buffer, times sqrt(w)
     n_done: int  # rows of the buffer that count
     n_kept: int  # of these, rows that are among the recent ones
     records: list[DriftRecord]
     recent: Recent
-    full: bool  # whether to look for breaks, and choose features from recent rows
     spacing: int = 1  # folds between records
     n_folds: int = 0
 
@@ -155,14 +149,12 @@ class Follower:
             support=support,
             ridge=ridge,
             mixing=Mixing.new(levels.coef, horizon),
-            horizon=horizon,
             may_add=may_add,
             errors=np.zeros(len(state.buffer)),
             n_done=state.n_buffered,
             n_kept=state.n_buffered,
             records=[],
             recent=Recent.new(summary, centred, MORE_ROWS if full else LAST_ROWS),
-            full=full,
         )
 
     def fits(self, summary: Gram) -> bool:
@@ -174,6 +166,11 @@ class Follower:
             and self.n_done <= state.n_buffered
             and (not self.records or self.records[-1].n_samples <= summary.n_samples)
         )
+
+    @property
+    def full(self) -> bool:
+        """Whether to look for breaks, and choose features from more rows."""
+        return len(self.recent.rows) == MORE_ROWS
 
     @property
     def detected(self) -> bool:
@@ -206,28 +203,25 @@ class Follower:
             if stop % BLOCK and not until_end:
                 break
             rows = self.levels.rows(summary, self.n_done, stop)
-            noise = float(self.mixing.losses.min())
+            noise = self.mixing.noise
             self.mixing.score(rows, self.errors[self.n_done : stop])
             self.levels.add(rows)
             self.mixing.remember(self.levels.coef)
             before, self.n_done = self.n_done, stop
-            if not self.full:
-                continue
-            self._keep(summary)
-            self._look_for_break(rows, self.errors[before:stop], noise)
-            if self.mixing.is_open:
-                found = self._found(summary)
-                if found:
+            if self.full:
+                self._keep(summary)
+                self._look_for_break(rows, self.errors[before:stop], noise)
+                if self.detected and (found := self._found(summary)):
                     self._follow(summary, found)
-        if until_end and self.mixing.is_open:
+        if until_end:
             self._keep(summary)
-        elif until_end:
-            self.recent.skip(self.n_done - self.n_kept)
-            self.n_kept = self.n_done
 
     def _keep(self, summary: Gram) -> None:
-        """Let the recent rows be the last ones that count."""
-        self.recent.add(summary, self.n_kept, self.n_done)
+        """Keep the rows that came since; "auto" needs none before drift is detected, as no features join."""
+        if self.full or self.detected:
+            self.recent.add(summary, self.n_kept, self.n_done)
+        else:
+            self.recent.skip(self.n_done - self.n_kept)
         self.n_kept = self.n_done
 
     def rows_until_look(self, summary: Gram) -> int:
@@ -240,10 +234,8 @@ class Follower:
         self.n_done, self.n_kept, self.n_folds = 0, 0, self.n_folds + 1
         if len(self.errors) != len(summary.state.buffer):  # the first one was longer, or there are more columns
             self.errors = np.zeros(len(summary.state.buffer))
-        if self.mixing.is_open and self.may_add:
-            found = [] if self.full else self._found(summary)
-            if found or len(self.levels.features) > len(self.support):
-                self._follow(summary, found)
+        if self.detected and self.may_add:
+            self._follow(summary, [] if self.full else self._found(summary))
         fine = self.is_finite()
         if fine and self.n_folds % self.spacing == 0:
             self._note(summary)
@@ -268,28 +260,28 @@ class Follower:
 
     def with_horizon(self, horizon: int) -> "Follower":
         """The same, predicting so many rows ahead from now on."""
-        return replace(
-            self, horizon=horizon, mixing=replace(self.mixing, past=repeated(self.levels.coef, horizon), at=0)
-        )
+        if len(self.mixing.past) == blocks_in(horizon):
+            return self
+        return replace(self, mixing=replace(self.mixing, past=repeated(self.levels.coef, horizon), at=0))
 
     def _look_for_break(self, rows: Floats, errors: Floats, noise: float) -> None:
         """Forget older rows if coefficients changed at once; looked for where errors are large beside earlier ones."""
-        if noise < 0.0 or not errors @ errors > BREAK_ERROR * noise * (rows[:, 0] @ rows[:, 0]):
+        if not noise or not errors @ errors > BREAK_ERROR * noise * (rows[:, 0] @ rows[:, 0]):
             return
-        weights = self.mixing.weights if self.mixing.is_open else _ALL_ROWS
+        weights = self.mixing.weights if self.detected else _ALL_ROWS
         ago = rows_since_break(self.recent, self.levels, weights @ self.levels.coef, noise)
         if ago:
             self.recent.since = self.recent.n_rows - ago
             self.levels.restart(self.recent)
             self.mixing.reopen()
-            self.mixing.restart(self.levels.coef, self.horizon)
+            self.mixing.restart(self.levels.coef)
 
     def with_full(self, summary: Gram, full: bool) -> "Follower":
         """The same with another choice of `full`; rows are kept from now on."""
         if full == self.full:
             return self
         recent = Recent.new(summary, self.levels.centred, MORE_ROWS if full else LAST_ROWS)
-        return replace(self, recent=recent, full=full, n_kept=self.n_done)
+        return replace(self, recent=recent, n_kept=self.n_done)
 
     def _found(self, summary: Gram) -> list[int]:
         return self.recent.candidates(summary, self.levels.features, self.levels.centred)
@@ -297,7 +289,7 @@ class Follower:
     def _follow(self, summary: Gram, found: list[int]) -> None:
         """Follow the support, these features, and others while their coefficients are significant."""
         levels, features = self.levels, self.support
-        if self.mixing.is_open and self.may_add:
+        if self.detected and self.may_add:
             stay = levels.is_significant(self.mixing.weights, LEAVE * np.log(max(summary.n_features, 2)))
             features = np.union1d(np.union1d(self.support, levels.features[stay]), np.array(found, np.intp))
         if np.array_equal(features, levels.features):
@@ -306,7 +298,7 @@ class Follower:
         self.levels = of_levels.moved(levels, summary, features, self.recent)
         self.levels.follow(self.support, self.ridge)
         self.levels.refit()
-        self.mixing.restart(self.levels.coef, self.horizon)
+        self.mixing.restart(self.levels.coef)
 
     def _note(self, summary: Gram) -> None:
         values, _ = self.levels.coefficients(self.mixing.weights if self.detected else _ALL_ROWS)

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from thresher._utils.arrays import Floats, Integers
-from thresher.drift._follow import count, refit, standardised
+from thresher.drift._refit import refit
+from thresher.drift._score import count, standardised
 from thresher.drift.recent import Recent
 from thresher.drift.settings import HALF_LIVES, JITTER, N_LEVELS, OFTEN_SOLVED
 from thresher.io.schema import Array, Count, Flag, Number, Schema
@@ -50,6 +51,7 @@ class Levels:
         centred=Flag(),
         moments=Array("levels", "p", "p"),
         squares=Array("levels", least=0.0),
+        largest=Array("terms", least=0.0),
         ridge=Array("s", least=0.0),
         overall=Array("s", dtype="u1", most=1),
         coef=Array("levels", "terms"),
@@ -64,6 +66,7 @@ class Levels:
     centred: bool
     moments: Floats  # (levels, s + 2, s + 2)
     squares: Floats  # sums of squared weights, a row of weight two being two rows
+    largest: Floats  # (s + 1), magnitudes of 1 and the features in rows since these were followed
     ridge: Floats = field(init=False)  # of the level of all rows, in its units
     overall: NDArray[np.uint8] = field(init=False)  # which features the level of all rows has
     coef: Floats = field(init=False)  # (levels, s + 1), the intercept first
@@ -77,27 +80,19 @@ class Levels:
         self.coef = np.zeros((N_LEVELS, s + 1))
         self.n_rows, self.n_blocks = np.zeros(N_LEVELS), 0
 
+    @property
+    def units(self) -> tuple[Integers, Floats, Floats, float, float]:
+        """The features, and the origins and scales in which rows are standardised."""
+        return self.features, self.origin, self.scale, self.origin_y, self.scale_y
+
     def rows(self, summary: Gram, start: int, stop: int) -> Floats:
         """Rows of the buffer of a summary, in units of the levels."""
-        state = summary.state
-        return standardised(
-            state.buffer,
-            state.buffer_root,
-            state.buffer_y,
-            state.shift_x,
-            state.shift_y,
-            self.features,
-            self.origin,
-            self.scale,
-            self.origin_y,
-            self.scale_y,
-            start,
-            stop,
-        )
+        s = summary.state
+        return standardised(s.buffer, s.buffer_root, s.buffer_y, s.shift_x, s.shift_y, *self.units, start, stop)
 
     def add(self, rows: Floats) -> None:
         """Let a block of rows count, and solve, if it is time."""
-        count(rows, self.moments, self.squares, _HALF_LIVES)
+        count(rows, self.moments, self.squares, _HALF_LIVES, self.largest)
         self.n_blocks += 1
         stride = max(-(-len(self.features) // OFTEN_SOLVED), 1)
         if self.n_blocks % stride == 0:
@@ -107,19 +102,21 @@ class Levels:
         """The same with some more rows; this one is not changed."""
         result = copy(self)
         result.moments, result.squares = self.moments.copy(), self.squares.copy()
+        result.largest = self.largest.copy()
         result.coef, result.n_rows = self.coef.copy(), self.n_rows.copy()
         if len(rows):
-            count(rows, result.moments, result.squares, _HALF_LIVES)
+            count(rows, result.moments, result.squares, _HALF_LIVES, result.largest)
         result.refit(1)
         return result
 
     def refit(self, time: int = 0) -> None:
         """Coefficients of the levels that are due, from their moments; of all of them at time zero."""
-        refit(self.moments, self.squares, self.ridge, self.overall, self.centred, self.coef, self.n_rows, time)
+        sums = self.moments, self.squares, self.largest
+        refit(*sums, self.ridge, self.overall, self.centred, self.coef, self.n_rows, time)
 
     def restart(self, recent: Recent) -> None:
         """Let only recent rows count, but for the level of all rows."""
-        self.moments[:-1] = recent.moments(self.features, self.origin, self.scale, self.origin_y, self.scale_y)[:-1]
+        self.moments[:-1] = recent.moments(*self.units)[:-1]
         counts = recent.rows[:, 0] ** 2
         self.squares[:-1] = [float(recent.weights(h) ** 2 @ counts) for h in HALF_LIVES[:-1]]
         self.refit()
@@ -161,15 +158,16 @@ _HALF_LIVES = np.array(HALF_LIVES)
 def start(summary: Gram, features: Integers, centred: bool) -> Levels:
     """Levels that know all rows so far, counted equally: as if recent rows had been like the others."""
     sums = summary.sums()
-    scale_y = float(np.sqrt(sums.squares_y(centred) / (sums.weight or 1.0)))
-    overall, origin, scale, origin_y = _overall(summary, features, centred, scale_y or 1.0)
+    scale_y = float(np.sqrt(sums.squares_y(centred) / (sums.weight or 1.0))) or 1.0
+    overall, origin, scale, origin_y = _overall(summary, features, centred, scale_y)
     # The sums of 2^(-age / h), and of its square, over the rows so far.
     n = overall[0, 0]
     share = 2.0 ** (-1.0 / _HALF_LIVES[:-1])
     weights = np.append((1.0 - share**n) / (1.0 - share), n)
     squares = np.append((1.0 - share ** (2.0 * n)) / (1.0 - share**2), n)
     moments = overall * (weights / n)[:, None, None]
-    return Levels(features, origin, scale, origin_y, scale_y or 1.0, centred, moments, squares)
+    largest = np.append(1.0, np.zeros(len(features)))
+    return Levels(features, origin, scale, origin_y, scale_y, centred, moments, squares, largest)
 
 
 def moved(levels: Levels, summary: Gram, features: Integers, recent: Recent) -> Levels:
@@ -179,11 +177,9 @@ def moved(levels: Levels, summary: Gram, features: Integers, recent: Recent) -> 
     of older rows is what all rows say of it, given the features that stay and y: its conditional mean and variance.
     """
     overall, origin, scale, origin_y = _overall(summary, features, levels.centred, levels.scale_y)
-    s, p = len(features), len(features) + 2
-    before = np.searchsorted(levels.features, features)
-    before[before == len(levels.features)] = 0
-    stays = (levels.features[before] == features) if len(levels.features) else np.zeros(s, np.bool_)
-    before = before[stays]
+    p = len(features) + 2
+    stays = np.isin(features, levels.features)
+    before = np.searchsorted(levels.features, features[stays])
     old = np.concatenate([[0], 1 + before, [len(levels.features) + 1]])
     staying = np.concatenate([[True], stays, [True]])
     kept_places, new = np.flatnonzero(staying), np.flatnonzero(~staying)
@@ -215,7 +211,12 @@ def moved(levels: Levels, summary: Gram, features: Integers, recent: Recent) -> 
     moments[-1] = overall
     squares = levels.squares.copy()
     squares[-1] = overall[0, 0]
-    return Levels(features, origin, scale, origin_y, levels.scale_y, levels.centred, moments, squares)
+    largest = np.append(1.0, np.zeros(len(features)))
+    largest[kept_places[1:-1]] = levels.largest[old[1:-1]] * factor[1:-1] + np.abs(offset[1:-1])
+    rows = recent.standardised(features, origin, scale, origin_y, levels.scale_y)
+    rows = rows[rows[:, 0] > 0.0]
+    largest[new] = np.abs(rows[:, new] / rows[:, :1]).max(axis=0, initial=0.0)
+    return Levels(features, origin, scale, origin_y, levels.scale_y, levels.centred, moments, squares, largest)
 
 
 def _overall(summary: Gram, features: Integers, centred: bool, scale_y: float) -> tuple[Floats, Floats, Floats, float]:

@@ -6,8 +6,8 @@ from math import sqrt
 import numpy as np
 
 from thresher._utils.arrays import Floats
-from thresher.drift._follow import score
-from thresher.drift.settings import BLOCK, DOUBT, ENOUGH, EVIDENCE_HALF_LIFE, N_LEVELS, PRIOR
+from thresher.drift._score import score
+from thresher.drift.settings import BLOCK, DOUBT, ENOUGH, EVIDENCE_HALF_LIFE, N_LEVELS, PRIOR, ROUNDING
 from thresher.io.schema import Array, Count, Flag, Number, Schema
 
 
@@ -50,15 +50,21 @@ class Mixing:
         """Without evidence."""
         return cls(PRIOR.copy(), np.full(N_LEVELS + 1, -1.0), repeated(coef, horizon))
 
-    def restart(self, coef: Floats, horizon: int) -> None:
+    def restart(self, coef: Floats) -> None:
         """Let rows be predicted by these coefficients, as there are no earlier ones of the same features."""
-        self.past, self.at = repeated(coef, horizon), 0
+        self.past, self.at = np.repeat(coef[None], len(self.past), axis=0), 0
 
     def reopen(self) -> None:
         """After a break: leave all rows behind."""
         self.weights[:-1], self.weights[-1] = PRIOR[:-1] / PRIOR[:-1].sum(), 0.0
         self.advantage = max(self.advantage, ENOUGH * sqrt(self.squares + DOUBT))
         self.is_open = True
+
+    @property
+    def noise(self) -> float:
+        """The variance of the noise: the smallest mean squared error; zero before any row was scored."""
+        least = float(self.losses.min())
+        return max(least, ROUNDING) if least >= 0.0 else 0.0
 
     def score(self, rows: Floats, errors: Floats) -> None:
         """Predict a block of rows; `errors` become those of the mixture."""
@@ -81,6 +87,11 @@ class Mixing:
         return 1.0 / float((self.weights / np.maximum(n_rows, 1.0)).sum())
 
 
+def blocks_in(horizon: int) -> int:
+    """How many blocks earlier predictions are made: the horizon is rounded up."""
+    return -(-horizon // BLOCK)
+
+
 def repeated(coef: Floats, horizon: int) -> Floats:
-    """Room for the coefficients of as many blocks as there are in the horizon."""
-    return np.repeat(coef[None], -(-horizon // BLOCK), axis=0)
+    """These coefficients for each block of the horizon."""
+    return np.repeat(coef[None], blocks_in(horizon), axis=0)

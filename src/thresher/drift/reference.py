@@ -1,9 +1,23 @@
-"""The compiled steps of `_follow`, written to be read: NumPy, one formula per line."""
+"""The compiled steps of `_score` and `_refit`, written to be read: NumPy, one formula per line."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher._utils.arrays import Floats
-from thresher.drift.settings import CAP, ERROR_HALF_LIFE, JITTER, LEAST, LOST, PERIODS, PRIOR, RATE, SHARE, VARIANCES
+from thresher.drift.settings import (
+    CAP,
+    ERROR_HALF_LIFE,
+    FAR,
+    FEWEST_CARRIERS,
+    JITTER,
+    LEAST,
+    PERIODS,
+    PRIOR,
+    RATE,
+    ROUNDING,
+    SHARE,
+    VARIANCES,
+)
 
 
 def score(rows: Floats, earlier: Floats, weights: Floats, losses: Floats, errors: Floats) -> tuple[float, float]:
@@ -20,9 +34,9 @@ def score(rows: Floats, earlier: Floats, weights: Floats, losses: Floats, errors
     squares = np.column_stack([(rows[:, -1:] - predicted) ** 2, errors**2])
     if losses[-1] < 0.0:
         losses[:] = squares.sum(axis=0) / w.sum()
-    noise = scale = max(losses.min(), 1e-300)
-    if (squares.min(axis=1) > LOST * noise * w).sum() > len(rows) / 2:
-        scale = max((squares.sum(axis=0) / w.sum()).min(), 1e-300)
+    noise = scale = max(losses.min(), ROUNDING)
+    if (squares.min(axis=1) > FAR * noise * w)[w > 0.0].mean() > 0.5:
+        scale = max((squares.sum(axis=0) / w.sum()).min(), noise)
     decay = 2.0 ** (-w.sum() / ERROR_HALF_LIFE)
     new = np.minimum(squares, CAP * noise * w[:, None]).sum(axis=0) / w.sum()
     losses[:] = decay * losses + (1.0 - decay) * new
@@ -36,8 +50,10 @@ def score(rows: Floats, earlier: Floats, weights: Floats, losses: Floats, errors
     return float(advantage.sum()), float((advantage**2).sum())
 
 
-def count(rows: Floats, moments: Floats, squares: Floats, half_lives: Floats) -> None:
+def count(rows: Floats, moments: Floats, squares: Floats, half_lives: Floats, largest: Floats) -> None:
     """Decay by the number of new rows, then add them."""
+    counted = rows[rows[:, 0] > 0.0]
+    largest[:] = np.maximum(largest, np.abs(counted[:, :-1] / counted[:, :1]).max(axis=0, initial=0.0))
     decay = 2.0 ** (-len(rows) / half_lives)
     moments[:] = decay[:, None, None] * moments + rows.T @ rows
     squares[:] = decay**2 * squares + (rows[:, 0] ** 2).sum()
@@ -46,6 +62,7 @@ def count(rows: Floats, moments: Floats, squares: Floats, half_lives: Floats) ->
 def refit(
     moments: Floats,
     squares: Floats,
+    largest: Floats,
     ridge: Floats,
     overall: Floats,
     centred: bool,
@@ -84,11 +101,12 @@ def refit(
             ]
         if k > 0:
             candidates += shrunk(matrix, cross, rest, n)
-            price, single, left = single_changes(matrix, cross, rest, n)
-            if price > 0.0:
-                candidates.append((n * np.log(left) + price, single))
+            carried = moments[k, 0, 0] * np.diagonal(matrix) >= FEWEST_CARRIERS * largest[fitted] ** 2
+            penalty, single, left = single_changes(matrix, cross, rest, n, carried)
+            if penalty > 0.0:
+                candidates.append((n * np.log(left) + penalty, single))
                 others = shrunk(matrix, cross - matrix @ single, left, n)
-                candidates += [(value + price, single + change) for value, change in others]
+                candidates += [(value + penalty, single + change) for value, change in others]
         best = min(range(len(candidates)), key=lambda i: candidates[i][0])
         coef[k] = parent
         coef[k, fitted] += candidates[best][1]
@@ -106,22 +124,24 @@ def shrunk(matrix: Floats, cross: Floats, rest: float, n: float) -> list[tuple[f
     return result
 
 
-def single_changes(matrix: Floats, cross: Floats, rest: float, n: float) -> tuple[float, Floats, float]:
+def single_changes(
+    matrix: Floats, cross: Floats, rest: float, n: float, carried: NDArray[np.bool_]
+) -> tuple[float, Floats, float]:
     """Changes of single coefficients, the most significant first, while the extended BIC falls.
 
-    Each has the variance of an estimate from one row, so that n / (1 + n) of it is kept. The result is the sum of the
-    penalties, the changes, and what is left of the mean squared residual.
+    Each has the variance of an estimate from one row of a feature that varies as here, or as ever: the variance is one
+    then. The result is the sum of the penalties, the changes, and what is left of the mean squared residual. Features
+    change alone if they are `carried` by several rows: one outlier could move a coefficient that rests on one row.
     """
-    change, total = np.zeros(len(cross)), 0.0
-    price = np.log1p(n) + 2.0 * np.log(max(len(cross), 1))
+    change, total, own = np.zeros(len(cross)), 0.0, np.diagonal(matrix)
+    penalty = np.log1p(n) + 2.0 * np.log(max(len(cross), 1))
     while (change == 0.0).any():
         left = cross - matrix @ change
-        gain = np.where((change == 0.0) & (np.diagonal(matrix) > 0.0), left**2, 0.0)
-        gain = np.divide(gain, np.diagonal(matrix), out=np.zeros_like(gain), where=gain > 0.0)
+        expected = left / (own + np.maximum(own, 1.0) / n)
+        gain = np.where((change == 0.0) & carried & (own > 0.0), left * expected, 0.0)
         j = int(np.argmax(gain))
-        after = max(rest - gain[j] * n / (1.0 + n), LEAST * rest)
-        if not n * np.log(after) + price < n * np.log(rest):
+        after = max(rest - gain[j], LEAST * rest)
+        if not n * np.log(after) + penalty < n * np.log(rest):
             break
-        rest, total = after, total + price
-        change[j] = left[j] / matrix[j, j] * n / (1.0 + n)
+        rest, total, change[j] = after, total + penalty, expected[j]
     return total, change, rest

@@ -20,16 +20,20 @@ FEWEST_ROWS = 256
 
 # Variances of a change in a coefficient, over that of the noise, in units in which features have variance one.
 VARIANCES = 4.0 ** np.arange(-8, 8)
+# A single coefficient changes only if at least so many rows carry its feature.
+FEWEST_CARRIERS = 4.0
 # Added to the diagonal of correlation matrices, so that collinear features can be solved for.
 JITTER = 1e-10
+# Mean squared errors below this are rounding, and what the jitter does, in units in which y has variance one.
+ROUNDING = 1e-18
 # Squares of residuals are at least this share of those of y, so that logarithms exist where nothing is left.
 LEAST = 1e-12
 
 # Squared errors count up to so many times the variance of the noise. With this rate, their loss is exp-concave up to
 # there, so that the mixture is nearly as good as the best level. The share is returned with every row.
 CAP, RATE, SHARE = 16.0, 1 / 32, 1 / 5000
-# With squared errors of more than so many times that variance in most rows, at every level, it is another one now.
-LOST = 100.0
+# If the squared errors of most rows exceed so many variances of the noise at every level, these rows tell the scale.
+FAR = 100.0
 # Before there is evidence.
 PRIOR = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 0.5])
 # Half-life, in rows, of the mean squared errors that tell the variance of the noise, and of the evidence of the gate.
@@ -43,6 +47,6 @@ LAST_ROWS, MORE_ROWS = 128, 1024
 # from which a feature is followed, and below which it is not followed any more.
 RECENT_HALF_LIFE, MOST_AT_ONCE, ENTER, LEAVE = 100.0, 8, 3.0, 1.0
 
-# A break: by how many times errors must have grown over the noise, twice the log of a Bayes factor, the numbers of rows
-# since that are tried, and how many of them there must be for each coefficient.
+# A break: by what factor the mean squared error must exceed the noise before, twice the log of a Bayes factor, the
+# numbers of rows since that are tried, and how many of them there must be for each coefficient.
 BREAK_ERROR, BREAK_EVIDENCE, BREAK_ROWS, ROWS_PER_COEFFICIENT = 2.0, 40.0, (16, 32, 48, 64, 96, 128, 192), 2

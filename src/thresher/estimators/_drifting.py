@@ -161,9 +161,7 @@ class Drifting(SummaryLinear):
         if self.drift is None or not same_problem:  # it begins again with the next choice
             self._follower = None
         elif self._follower is not None:
-            self._follower = self._follower.with_full(self.summary_, self._full)
-            if self._follower.horizon != self.horizon:
-                self._follower = self._follower.with_horizon(int(self.horizon))
+            self._follower = self._follower.with_full(self.summary_, self._full).with_horizon(int(self.horizon))
 
     @property
     def _full(self) -> bool:

@@ -1,6 +1,3 @@
-import numpy as np
-from numpy.typing import NDArray
-
 from thresher._utils.arrays import Floats, Integers
 
 def standardised(
@@ -18,15 +15,5 @@ def standardised(
     stop: int,
 ) -> Floats: ...
 def score(rows: Floats, earlier: Floats, weights: Floats, losses: Floats, errors: Floats) -> tuple[float, float]: ...
-def count(rows: Floats, moments: Floats, squares: Floats, half_lives: Floats) -> None: ...
-def refit(
-    moments: Floats,
-    squares: Floats,
-    ridge: Floats,
-    overall: NDArray[np.uint8],
-    centred: bool,
-    coef: Floats,
-    n_rows: Floats,
-    time: int,
-) -> None: ...
+def count(rows: Floats, moments: Floats, squares: Floats, half_lives: Floats, largest: Floats) -> None: ...
 def is_finite(moments: Floats, coef: Floats, weights: Floats, losses: Floats) -> bool: ...
