@@ -50,7 +50,7 @@ def births():
 
 def calls():
     """Calls of a bank in five minutes: time of day, weekday, calls of the day, two days and the week before."""
-    y, step = numbers(from_r("fpp2", "calls"), "value")
+    y, step = numbers(from_r("fpp2", "calls"), "x")
     return [one_hot(step % 169 // 4, "t"), one_hot(step // 169 % 5, "w"), shifted(y, [*range(169, 190), 338, 845])], y
 
 
@@ -106,7 +106,7 @@ def sea():
 
 def taylor():
     """Demand for electricity every half hour, a day ahead: time of day, weekday, demand of the day and week before."""
-    y, step = numbers(from_r("forecast", "taylor"), "value")
+    y, step = numbers(from_r("forecast", "taylor"), "x")
     return [one_hot(step % 48, "t"), one_hot(step // 48 % 7, "w"), shifted(y, [*range(48, 96), 336])], y
 
 

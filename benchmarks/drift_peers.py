@@ -37,7 +37,7 @@ METHODS = {
         lambda **setting: river(1)(D, **setting),
     ),
     "Vowpal Wabbit": (
-        {"l1": (1e-7, 1e-5), "learning_rate": (0.5, 2.0, 8.0, 32.0, 128.0, 512.0)},
+        {"l1": (1e-7, 1e-5), "learning_rate": (0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0, 8192.0)},
         lambda **setting: vowpal("")(D, **setting),
     ),
     "Vowpal Wabbit, constant step": (

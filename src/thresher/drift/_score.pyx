@@ -87,11 +87,11 @@ def score(
         return 0.0, 0.0
     if losses[K] < 0.0:  # nothing was scored yet
         _mean_squares(squares_of, weight, losses)
-    noise = max(_smallest(losses), rounding)
+    noise = max(_smallest(&losses[0], K + 1), rounding)
     scale = noise
     if _is_far_off(squares_of, rows, noise):  # then levels are compared in units of these rows
         _mean_squares(squares_of, weight, sums)
-        scale = max(_smallest(sums), noise)
+        scale = max(_smallest(&sums[0], K + 1), noise)
         sums[:] = 0.0
     for i in range(n):
         one = rows[i, 0] * rows[i, 0]
@@ -125,7 +125,7 @@ cdef bint _is_far_off(const double[:, ::1] squares, const double[:, ::1] rows, d
     for i in range(rows.shape[0]):
         if rows[i, 0] > 0.0:
             n += 1
-            distant += _smallest(squares[i]) > far * noise * rows[i, 0] * rows[i, 0]
+            distant += _smallest(&squares[i, 0], squares.shape[1]) > far * noise * rows[i, 0] * rows[i, 0]
     return 2 * distant > n
 
 
@@ -137,10 +137,10 @@ cdef void _mean_squares(const double[:, ::1] squares, double weight, double[::1]
             result[k] += squares[i, k] / weight
 
 
-cdef double _smallest(const double[::1] values):
+cdef double _smallest(const double *values, Py_ssize_t size) noexcept:
     cdef Py_ssize_t i
     cdef double result = values[0]
-    for i in range(1, values.shape[0]):
+    for i in range(1, size):
         result = min(result, values[i])
     return result
 

@@ -203,15 +203,16 @@ class Follower:
             if stop % BLOCK and not until_end:
                 break
             rows = self.levels.rows(summary, self.n_done, stop)
-            noise = self.mixing.noise
-            self.mixing.score(rows, self.errors[self.n_done : stop])
+            errors, noise = self.errors[self.n_done : stop], self.mixing.noise if self.full else 0.0
+            self.mixing.score(rows, errors)
             self.levels.add(rows)
             self.mixing.remember(self.levels.coef)
-            before, self.n_done = self.n_done, stop
-            if self.full:
+            self.n_done = stop
+            if noise and errors @ errors > BREAK_ERROR * noise * (rows[:, 0] @ rows[:, 0]):
+                self._look_for_break(summary, noise)
+            if self.full and self.detected:
                 self._keep(summary)
-                self._look_for_break(rows, self.errors[before:stop], noise)
-                if self.detected and (found := self._found(summary)):
+                if found := self._found(summary):
                     self._follow(summary, found)
         if until_end:
             self._keep(summary)
@@ -235,7 +236,9 @@ class Follower:
         if len(self.errors) != len(summary.state.buffer):  # the first one was longer, or there are more columns
             self.errors = np.zeros(len(summary.state.buffer))
         if self.detected and self.may_add:
-            self._follow(summary, [] if self.full else self._found(summary))
+            found = [] if self.full else self._found(summary)
+            if found or len(self.levels.features) > len(self.support):
+                self._follow(summary, found)
         fine = self.is_finite()
         if fine and self.n_folds % self.spacing == 0:
             self._note(summary)
@@ -264,10 +267,9 @@ class Follower:
             return self
         return replace(self, mixing=replace(self.mixing, past=repeated(self.levels.coef, horizon), at=0))
 
-    def _look_for_break(self, rows: Floats, errors: Floats, noise: float) -> None:
-        """Forget older rows if coefficients changed at once; looked for where errors are large beside earlier ones."""
-        if not noise or not errors @ errors > BREAK_ERROR * noise * (rows[:, 0] @ rows[:, 0]):
-            return
+    def _look_for_break(self, summary: Gram, noise: float) -> None:
+        """Forget older rows if coefficients changed at once, where errors are large beside the noise before."""
+        self._keep(summary)
         weights = self.mixing.weights if self.detected else _ALL_ROWS
         ago = rows_since_break(self.recent, self.levels, weights @ self.levels.coef, noise)
         if ago:

@@ -66,12 +66,19 @@ class Recent:
     def add(self, summary: Gram, start: int, stop: int) -> None:
         """Add rows of the buffer of a summary; blocks end at multiples of their length, and with the last row."""
         state, size, n = summary.state, len(self.rows), self.n_rows - start
-        i = np.arange(max(start, stop - size), stop)
-        ring, root = (n + i) % size, state.buffer_root[i]
-        self.rows[ring, 0] = root
-        self.rows[ring, 1:-1] = state.buffer[i] + root[:, None] * (state.shift_x - self.origin)
-        self.rows[ring, -1] = state.buffer_y[i] + root * (state.shift_y - self.origin_y)
-        self.ends[ring] = n + np.minimum(i // BLOCK * BLOCK + BLOCK, stop)
+        offset, offset_y = state.shift_x - self.origin, state.shift_y - self.origin_y
+        moved, i = offset.any(), max(start, stop - size)
+        while i < stop:
+            place = (n + i) % size
+            end = min(stop, i + size - place)
+            some, ring = slice(i, end), slice(place, place + end - i)
+            root = state.buffer_root[some]
+            self.rows[ring, 0], self.rows[ring, 1:-1] = root, state.buffer[some]
+            self.rows[ring, -1] = state.buffer_y[some] + root * offset_y
+            if moved:
+                self.rows[ring, 1:-1] += root[:, None] * offset
+            self.ends[ring] = n + np.minimum(np.arange(i, end) // BLOCK * BLOCK + BLOCK, stop)
+            i = end
         self.n_rows = n + stop
 
     def skip(self, count: int) -> None:

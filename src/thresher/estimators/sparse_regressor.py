@@ -137,7 +137,8 @@ class SparseRegressor(WithMemory, Drifting):
         for streams in which other features begin to matter; it keeps 1024 rows instead of 128, 8 (d + 3) bytes each.
         None: all rows count equally. With `half_life` or `window`, ``"auto"`` has no effect and ``"full"`` is an error.
     horizon : int, default=32
-        How many rows ahead predictions are for. Recent rows must predict better at that distance.
+        How many rows ahead predictions are for, rounded up to a multiple of 32. Recent rows must predict better at that
+        distance.
 
     Attributes
     ----------
@@ -192,8 +193,8 @@ class SparseRegressor(WithMemory, Drifting):
     of 60, 250, 1000 and 4000 rows. Each fit differs from that of the next longer half-life by the most likely change:
     none, one of the intercept, of single coefficients, of all. One more fit, with a half-life of 15 rows, changes the
     intercept alone. A mixture weighs them by how well each predicted `horizon` rows ahead. It replaces the estimate of
-    all rows when it has predicted better by two standard errors, and until it has stopped being better. From then on
-    the last 128 rows are kept. Features that forward selection finds in them are followed as well, unless `sparsity` or
+    all rows when it has predicted better by two standard errors, and until it has stopped being better. Meanwhile the
+    last 128 rows are kept. Features that forward selection finds in them are followed as well, unless `sparsity` or
     `groups` are given.
 
     Weights are updated every 32 rows; coefficients that are read include every row. It takes O(s^2) memory besides the
@@ -201,10 +202,10 @@ class SparseRegressor(WithMemory, Drifting):
     rows that come later may be followed. ``summary`` shows the coefficients in use. Intervals and ``posterior`` are
     about all rows.
 
-    With ``drift="full"``, the last 1024 rows are kept. Where errors have doubled, it asks whether other coefficients
-    explain the last 16 to 192 rows, of which there must be two for each coefficient. If so, the fits above go on from
-    these rows alone, and take over at once. Once drift was detected, other features are found every 32 rows. This takes
-    O(1024 d) time per 32 rows; before, a row takes O(d).
+    With ``drift="full"``, the last 1024 rows are kept. Where the mean squared error has doubled, it asks whether other
+    coefficients explain the last 16 to 192 rows, of which there must be two for each coefficient. If so, the fits above
+    go on from these rows alone, and take over at once. Once drift was detected, other features are found every 32 rows.
+    This takes O(1024 d) time per 32 rows; before, a row takes O(d).
 
     ``partial_fit`` gives bit-identical coefficients however the rows are cut into calls. Results do not depend on the
     scales of the columns, to rounding.
