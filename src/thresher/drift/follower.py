@@ -192,10 +192,7 @@ class Follower:
         return coef, intercept
 
     def absorb(self, summary: Gram, until_end: bool = False) -> None:
-        """Count the rows of the buffer in full blocks; all of them at its end, or if told so.
-
-        The last rows are kept at its end, once drift was detected: without a change, no features join.
-        """
+        """Count the rows of the buffer in full blocks; all of them at its end, or if told so."""
         n = summary.state.n_buffered
         until_end = until_end or n == len(self.errors)
         while self.n_done < n:
